@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What arm64 instructions do to a frame, for cfi-arm64.c; see arm64-code.c.
+ * What arm64 instructions do to a frame, for arm64-flow.c; see arm64-code.c.
  */
 #ifndef GS_ARM64_CODE_H
 #define GS_ARM64_CODE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the frame is at each instruction of an arm64 function, for cfi-arm64.c;
- * see arm64-flow.c.
+ * Where the frame is at each instruction of an arm64 function; see
+ * arm64-flow.c.
  */
 #ifndef GS_ARM64_FLOW_H
 #define GS_ARM64_FLOW_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How instructions of riscv64 change where the caller's registers are. Called
- * by cfi-riscv64.c; no state, any thread.
+ * by riscv64-flow.c; no state, any thread.
  *
  * A usual function:
  *

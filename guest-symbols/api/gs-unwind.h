@@ -69,6 +69,20 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsUnwinder, gs_unwinder_free)
 GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
                  void *opaque, uint64_t *frames, unsigned max, unsigned *n);
 
+/** General registers of arm64 and riscv64, x0 and so on, by DWARF's numbers. */
+#define GS_GENERAL_REGS 32
+
+/**
+ * gs_unwinder_use_code() - find callers that are in registers only
+ * @reg: (copied) of the next gs_unwind(), whose @regs->exact_ip is set
+ *
+ * Where a vCPU of arm64 or riscv64 stands, or was interrupted, a function may
+ * have no frame record: its code then says where the caller is. Such walks take
+ * milliseconds and allocate. Call this before each gs_unwind(); for stacks that
+ * are not walked by the frame records of these architectures it does nothing.
+ */
+void gs_unwinder_use_code(GsUnwinder *u, const uint64_t reg[GS_GENERAL_REGS]);
+
 /** gs_kernel_replaced_returns() - find the addresses that the kernel's own
  *  tracers write over return addresses; @va: (out) run time, 0: none. */
 void gs_kernel_replaced_returns(const GsKernel *k, uint64_t va[2]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Decodes the arm64 instructions that change a frame, or where execution goes:
- * Arm Architecture Reference Manual, C4.1. Called by arm64-flow.c; no state. All
- * other instructions are GS_ARM64_OTHER.
+ * Arm Architecture Reference Manual, C4.1. Called by arm64-flow.c; no state.
+ * All other instructions are GS_ARM64_OTHER.
  */
 #include "guest-symbols/instructions/arm64-code.h"
 

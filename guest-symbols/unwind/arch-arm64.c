@@ -83,6 +83,7 @@ static GsStop take_regs(Walk *w, uint64_t regs)
     }
     gs_trail_pc(w->trail, regs + PT_PC, w->ip);
     gs_trail_fp(w->trail, regs + PT_X29);
+    w->regs = regs;
     w->exact = 1;
     return GS_GO_ON;
 }

@@ -34,6 +34,7 @@
  * @record_at: distance from the frame pointer to the record
  * @reader: finds the code of modules
  * @returns, @cursor: find return addresses that tracers replaced
+ * @code: (owned, nullable) finds callers by code
  */
 typedef struct GsFrameRecords {
     const struct GsFrameRules *rules;
@@ -48,6 +49,7 @@ typedef struct GsFrameRecords {
     GsOrcReader *reader;
     const GsReturnRecords *returns;
     GsReturnCursor *cursor;
+    struct GsCodeFrames *code;
 } GsFrameRecords;
 
 /* A step returns this if the walk continues. */

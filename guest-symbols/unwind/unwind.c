@@ -546,6 +546,7 @@ void gs_unwinder_free(GsUnwinder *u)
     if (u) {
         gs_orc_reader_free(u->reader);
         gs_walk_cache_free(u->paths);
+        g_free(u->frames.code);
         g_aligned_free(u);
     }
 }

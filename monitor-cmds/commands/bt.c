@@ -66,6 +66,25 @@ static bool read_registers(const KtVm *vm, unsigned vcpu, const GsArch *arch,
            find_register(vm, vcpu, arch->reg[GS_REG_FP], &regs->bp);
 }
 
+/* Where there is no frame record, the general registers say who calls. They
+ * come first of all, and the program counter behind them. */
+static void use_code(GsUnwinder *u, const KtVm *vm, unsigned vcpu)
+{
+    uint64_t value[GS_GENERAL_REGS];
+    KtRegister r;
+
+    for (unsigned i = 0; i < GS_GENERAL_REGS; i++) {
+        if (!vm->reg(vm->opaque, vcpu, i, &r)) {
+            return;
+        }
+        value[i] = r.value;
+    }
+    if (vm->reg(vm->opaque, vcpu, GS_GENERAL_REGS, &r) &&
+        !strcmp(r.name, "pc")) {
+        gs_unwinder_use_code(u, value);
+    }
+}
+
 /* ---- one vCPU ----------------------------------------------------------- */
 
 static void print_stack(McOut *out, const McArgs *args, GsUnwinder *u,
@@ -85,6 +104,7 @@ static void print_stack(McOut *out, const McArgs *args, GsUnwinder *u,
     } else if (regs.ip < gs_kernel_lowest(k)) {
         mc_vcpu_no_stack(out, vcpu, "user", "runs user code");
     } else {
+        use_code(u, vm, vcpu);
         stack.stop = gs_unwind(u, &regs, page_at, &pages, frame, FRAMES_MAX,
                                &stack.n);
         stack.era = gs_kernel_era(k, frame, stack.n);

@@ -50,17 +50,11 @@ WALK = r'''
 import json
 def ka_frame(frame):
     return [frame.pc() & (1 << 64) - 1, (frame.name() or '').split('.')[0]]
-def ka_elr(frame):
-    try:
-        return int(frame.read_register('ELR_EL1')) & (1 << 64) - 1
-    except ValueError:
-        return None
 def ka_walk():
     for thread in sorted(gdb.selected_inferior().threads(),
                          key=lambda t: t.num):
         thread.switch()
         frame, frames, why = gdb.newest_frame(), [], ''
-        elr = ka_elr(frame)
         try:
             while frame and len(frames) < 300:
                 frames.append(ka_frame(frame))
@@ -68,7 +62,7 @@ def ka_walk():
                 frame = frame.older()
         except gdb.error as e:
             why = 'error: ' + str(e)
-        print('KA-WALK', json.dumps([frames, why, elr]))
+        print('KA-WALK', json.dumps([frames, why]))
 '''
 PYTHON = 'python exec(' + repr(WALK) + ')'
 
@@ -99,9 +93,10 @@ def frames_of(ours):
 
 
 def may_have_no_record(frames, i):
-    """Without ORC ka walks by frame records, as the kernel does. A function has
-    none at its first and last instructions, so ka leaves out the caller. A
-    debugger knows these places: where a vCPU stands, or was interrupted."""
+    """Without ORC ka walks x86-64 by frame records, as the kernel does. A
+    function has none at its first and last instructions, so ka leaves out the
+    caller. A debugger knows these places: where a vCPU stands, or was
+    interrupted."""
     return i == 0 or frames[i - 1][1].startswith('asm_')
 
 
@@ -130,8 +125,7 @@ def compare(ours, theirs, ends):
     return None
 
 
-# If ka walks by frame records and a debugger by code: what removes the callers
-# that ka leaves out.
+# What removes the callers that ka leaves out, where it does not find all.
 REMOVE = {'frame pointers': without_left_out,
           'frame records': riscvstacks.without_left_out}
 
@@ -139,10 +133,10 @@ REMOVE = {'frame pointers': without_left_out,
 class Stops:
     """Compares stacks of random stops, and counts them. @debugger: a Gdb or
     Lldb. @ours, @theirs: return the stacks of all vCPUs, by ka and by the
-    debugger: a debugger's stack is its frames, why it ends, and elr_el1 (None:
-    not known). @rules: what those of the file are made of; None: neither ka nor
-    a debugger can walk, but both name the first frame. @links: (arm64) callers
-    that only a debugger finds; then @words reads words of code."""
+    debugger: a debugger's stack is its frames, and why it ends. @rules: what
+    those of the file are made of; None: neither ka nor a debugger can walk, but
+    both name the first frame. @links: (arm64) callers that may be in a register
+    only; then @words reads words of code."""
 
     def __init__(self, debugger, ours, theirs, rules):
         self.debugger, self.ours, self.theirs = debugger, ours, theirs
@@ -151,7 +145,7 @@ class Stops:
         self.stacks = self.interrupts = self.left_out = 0
         self.wrong, self.ends = [], {}
 
-    def one(self, ours, theirs, why, elr):
+    def one(self, ours, theirs, why):
         """Compare a stack, unless the vCPU runs user code."""
         if not ours['stack']:
             return
@@ -160,12 +154,10 @@ class Stops:
                                ours['stack_symbols'][:-1])
         self.ends[ours['stop']] = self.ends.get(ours['stop'], 0) + 1
         theirs = of_kernel(theirs)
-        if self.links:
-            self.links.remove(ours['stack_symbols'],
-                              [int(pc, 16) for pc in ours['stack']], theirs,
-                              elr)
-            self.links.name_starts(ours, theirs)
         frames = frames_of(ours)
+        if self.links:
+            self.links.add(ours['stack_symbols'], [f[0] for f in frames],
+                           [f[1] for f in theirs])
         if not self.rules:
             assert ours['stop'] == 'no-unwinder', ours
             theirs = theirs[:1]
@@ -180,8 +172,8 @@ class Stops:
         ours = self.ours(self.debugger)
         theirs = self.theirs(self.debugger)
         assert len(ours) == len(theirs), (ours, theirs)
-        for stack, (frames, why, elr) in zip(ours, theirs):
-            self.one(stack, frames, why, elr)
+        for stack, (frames, why) in zip(ours, theirs):
+            self.one(stack, frames, why)
 
     def run(self, n):
         """Stop at random times until N stacks are compared."""
@@ -192,7 +184,7 @@ class Stops:
             time.sleep(random.uniform(0.005, 0.05))
 
     def check_links(self):
-        """Check the callers that only the debugger finds."""
+        """Check the callers that may be in a register only."""
         if self.links:
             self.debugger.stop()
             self.links.check(lambda va, n: self.words(self.debugger, va, n))
@@ -223,8 +215,7 @@ def stacks_of_ka(text):
 
 
 def links_of(guest, path):
-    """Return what finds the callers in link registers, None: riscvstacks does,
-    or there are none."""
+    """Return what checks the callers in link registers, None: not arm64."""
     return Links(path) if guest.arch.gdb_name == 'aarch64' else None
 
 
@@ -334,13 +325,26 @@ THREAD = re.compile(r'^[ *]*thread #\d+')
 FRAME = re.compile(r'^[ *]*frame #\d+: 0x([0-9a-f]+)(?: .*`(\w+))?')
 
 
+class LldbStops(Stops):
+    """lldb 14 does not know that its first frame may be an entry. So it takes
+    the next pc for a return address, and names the function before if the first
+    instruction of one was interrupted."""
+
+    def one(self, ours, theirs, why):
+        names = ours.get('stack_symbols', [])
+        if len(theirs) > 1 and names[1:] and names[0].startswith(ENTRIES) and \
+                names[1].partition('[')[0].endswith('+0x0'):
+            theirs[1][1] = function(names[1])
+        super().one(ours, theirs, why)
+
+
 def stacks_of_lldb(lldb):
     """Return the stacks of `bt all`, whose threads are the vCPUs in order. What
     makes lldb end a stack is not printed."""
     stacks = []
     for line in lldb.command('bt all').splitlines():
         if THREAD.match(line):
-            stacks.append(([], '', None))
+            stacks.append(([], ''))
         elif FRAME.match(line):
             pc, name = FRAME.match(line).groups()
             stacks[-1][0].append([int(pc, 16), name or ''])
@@ -350,8 +354,8 @@ def stacks_of_lldb(lldb):
 def walk_in_lldb(guest, path, n, rules):
     lldb = Lldb(guest, path)
     print('#', lldb.command('version').splitlines()[0])
-    found = Stops(lldb, lambda lldb: stacks_of_ka(lldb.command(PACKET)),
-                  stacks_of_lldb, rules)
+    found = LldbStops(lldb, lambda lldb: stacks_of_ka(lldb.command(PACKET)),
+                      stacks_of_lldb, rules)
     found.links = links_of(guest, path)
     found.words = lambda lldb, va, n: words_in(
         lldb.command(f'memory read --force -s 4 -f x -c {n} {va:#x}'))

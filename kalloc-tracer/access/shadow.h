@@ -50,8 +50,8 @@ typedef enum KtShadowState {
 /**
  * struct KtShadow - the codes of a range of guest addresses
  *
- * Visible for kt_shadow_is_good() only, which is called at each checked access
- * of the guest.
+ * Visible for kt_shadow_may_be_bad() only, which is called at each checked
+ * access of the guest.
  *
  * @base: the first address, aligned to 32 KiB
  * @len: bytes of guest memory, a multiple of 32 KiB
@@ -85,6 +85,32 @@ KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
                         GError **errp);
 void kt_shadow_free(KtShadow *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtShadow, kt_shadow_free)
+
+/* Bits that are 0 in the codes of whole granules: 00, 08 and 18. */
+#define KT_SHADOW_NOT_WHOLE 0xe7u
+
+/**
+ * kt_shadow_may_be_bad() - return false if no access to @va of at most 16 bytes
+ * touches a byte that is known to be bad
+ *
+ * A first look, which needs no size and decides most accesses: the granules
+ * there are unknown, or good in whole. Addresses outside the shadow are good.
+ * Any thread, no lock.
+ */
+static inline bool kt_shadow_may_be_bad(const KtShadow *s, uint64_t va)
+{
+    uint64_t off = va - s->base;
+    const uint8_t *code;
+
+    if (off >= s->len) {
+        return false;
+    }
+    /* Behind the last code are bytes of @touched. */
+    code = &s->codes[off / KT_GRANULE];
+    return (__atomic_load_n(&code[0], __ATOMIC_RELAXED) |
+            __atomic_load_n(&code[1], __ATOMIC_RELAXED) |
+            __atomic_load_n(&code[2], __ATOMIC_RELAXED)) & KT_SHADOW_NOT_WHOLE;
+}
 
 /** kt_shadow_spans_good() - as kt_shadow_is_good(), for any @size. */
 bool kt_shadow_spans_good(const KtShadow *s, uint64_t va, uint64_t size);

@@ -40,25 +40,32 @@ static void on_bad_access(unsigned vcpu_index, const KtShadow *shadow,
     }
 }
 
+/* Not inline, so that on_access() saves no registers. */
+G_GNUC_NO_INLINE
+static void on_doubtful_access(unsigned vcpu_index, qemu_plugin_meminfo_t info,
+                               uint64_t va, void *udata)
+{
+    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
+    KtSuspect s = {
+        .va = va, .len = 1ull << qemu_plugin_mem_size_shift(info),
+    };
+
+    if (shadow && !kt_shadow_is_good(shadow, va, (unsigned)s.len)) {
+        s.write = qemu_plugin_mem_is_store(info);
+        on_bad_access(vcpu_index, shadow, &s, udata);
+    }
+}
+
 /* After each access of a chosen instruction. */
 GS_HOT
 static void on_access(unsigned vcpu_index, qemu_plugin_meminfo_t info,
                       uint64_t va, void *udata)
 {
     const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
-    KtSuspect s;
 
-    if (!shadow || va - shadow->base >= shadow->len) {
-        return;
+    if (G_UNLIKELY(shadow && kt_shadow_may_be_bad(shadow, va))) {
+        on_doubtful_access(vcpu_index, info, va, udata);
     }
-    s.len = 1ull << qemu_plugin_mem_size_shift(info);
-    if (G_LIKELY(kt_shadow_is_good(shadow, va, (unsigned)s.len))) {
-        return;
-    }
-    s.va = va;
-    s.write = qemu_plugin_mem_is_store(info);
-    s.range = false;
-    on_bad_access(vcpu_index, shadow, &s, udata);
 }
 
 static void check_range(KtHookCall *m, const KtShadow *shadow, uint64_t pc,

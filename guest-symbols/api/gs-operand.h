@@ -43,4 +43,32 @@ bool gs_arch_may_touch_objects(const GsArch *arch, const uint8_t *insn,
 bool gs_arch_modifies_memory(const GsArch *arch, const uint8_t *insn,
                              size_t len);
 
+/**
+ * struct GsString - a string instruction that repeats: rep movs, rep stos
+ * @unit: bytes of an element: 1, 2, 4 or 8
+ * @loads: reads elements at rsi, too
+ *
+ * It writes rcx elements at rdi. Addresses go up from there, unless std was
+ * executed.
+ */
+typedef struct GsString {
+    unsigned unit;
+    bool loads;
+} GsString;
+
+/**
+ * gs_arch_repeats() - is an instruction of x86-64 a string instruction that
+ * repeats?
+ * @insn, @len: as above
+ * @out: set if it is
+ *
+ * Returns: false if in doubt, and if a prefix changes its addresses.
+ */
+bool gs_arch_repeats(const GsArch *arch, const uint8_t *insn, size_t len,
+                     GsString *out);
+
+/** gs_arch_counts_down() - return true for std: addresses of string
+ *  instructions behind it go down. */
+bool gs_arch_counts_down(const GsArch *arch, const uint8_t *insn, size_t len);
+
 #endif /* GS_API_OPERAND_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * String instructions that repeat: see gs-operand.h.
+ *
+ * Owns gs_arch_repeats() and gs_arch_counts_down(). Source: Intel SDM, volume
+ * 2, "REP", "MOVS", "STOS", "STD". Pure functions.
+ */
+#include "guest-symbols/api/gs-operand.h"
+
+#define REP         0xf3
+#define OPERAND_16  0x66
+#define REX         0x40
+#define REX_W       0x08
+#define MOVS        0xa4        /* and a5 */
+#define STOS        0xaa        /* and ab */
+#define STD         0xfd
+
+/* Prefixes that change addresses are for others to look at. */
+bool gs_arch_repeats(const GsArch *arch, const uint8_t *insn, size_t len,
+                     GsString *out)
+{
+    bool rep = false, wide = false, narrow = false;
+    size_t i = 0;
+
+    for (; i < len && (insn[i] == REP || insn[i] == OPERAND_16); i++) {
+        rep |= insn[i] == REP;
+        narrow |= insn[i] == OPERAND_16;
+    }
+    if (i < len && (insn[i] & 0xf0) == REX) {
+        wide = insn[i++] & REX_W;
+    }
+    if (arch->id != GS_ARCH_X86_64 || !rep || i >= len ||
+        ((insn[i] & 0xfe) != MOVS && (insn[i] & 0xfe) != STOS)) {
+        return false;
+    }
+    out->loads = (insn[i] & 0xfe) == MOVS;
+    out->unit = !(insn[i] & 1) ? 1 : wide ? 8 : narrow ? 2 : 4;
+    return true;
+}
+
+bool gs_arch_counts_down(const GsArch *arch, const uint8_t *insn, size_t len)
+{
+    return arch->id == GS_ARCH_X86_64 && len && insn[0] == STD;
+}

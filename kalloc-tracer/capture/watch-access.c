@@ -108,14 +108,56 @@ static void on_range(unsigned vcpu_index, void *udata)
     }
 }
 
+static void check_string(KtHookCall *m, const KtShadow *shadow, uint64_t pc,
+                         uint64_t va, uint64_t len, bool write)
+{
+    KtSuspect s = { .pc = pc, .va = va, .len = len, .write = write };
+
+    if (kt_shadow_find_bad(shadow, va, len, &s.bad, &s.state)) {
+        kt_access_watch_suspect(&watch, m, &s);
+    }
+}
+
+/* In front of rep movs and rep stos. Each element is an access: one check of
+ * all is cheaper. */
+static void on_string(unsigned vcpu_index, void *udata)
+{
+    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
+    GsString string = kt_watch_string(kt_watch_how(udata));
+    uint64_t pc = kt_watch_pc(udata), len;
+    KtHookCall m;
+
+    if (!shadow || !begin(&m, vcpu_index, udata)) {
+        return;
+    }
+    len = kt_watch_string_len(m.v, &string);
+    if (string.loads) {
+        check_string(&m, shadow, pc, kt_vcpu_pointer(m.v, 1), len, false);
+    }
+    m.have_stack = false;
+    check_string(&m, shadow, pc, kt_vcpu_pointer(m.v, 0), len, true);
+}
+
 /* ---- translation --------------------------------------------------------- */
 
-/* Add the callback that an instruction needs, if any. Returns: how many. */
+static void add_exec_callback(struct qemu_plugin_insn *insn,
+                              qemu_plugin_vcpu_udata_cb_t cb, unsigned how,
+                              size_t left)
+{
+    qemu_plugin_register_vcpu_insn_exec_cb(
+        insn, cb, QEMU_PLUGIN_CB_R_REGS,
+        kt_watch_pack(qemu_plugin_insn_vaddr(insn), how, left));
+}
+
+/* Add the callback that an instruction needs, if any. Returns: how many.
+ * @down: addresses of string instructions go down */
 static unsigned add_callback(const KtCapture *c, const KtWatchFunction *f,
-                             struct qemu_plugin_insn *insn, size_t left)
+                             struct qemu_plugin_insn *insn, size_t left,
+                             bool *down)
 {
     uint64_t va = qemu_plugin_insn_vaddr(insn);
     uint8_t bytes[INSN_MAX];
+    GsString string;
     size_t len;
 
     if (f->class == KT_CODE_ALLOCATOR ||
@@ -123,21 +165,24 @@ static unsigned add_callback(const KtCapture *c, const KtWatchFunction *f,
         return 0;
     }
     if (f->class == KT_CODE_RANGE) {
-        qemu_plugin_register_vcpu_insn_exec_cb(insn, on_range,
-                                               QEMU_PLUGIN_CB_R_REGS,
-                                               kt_watch_pack(va, left));
+        add_exec_callback(insn, on_range, 0, left);
         return 1;
     }
     len = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
+    *down |= gs_arch_counts_down(c->arch, bytes, len);
     if (!gs_arch_may_touch_objects(c->arch, bytes, len)) {
         return 0;
+    }
+    if (!*down && gs_arch_repeats(c->arch, bytes, len, &string)) {
+        add_exec_callback(insn, on_string, kt_watch_string_how(&string), left);
+        return 1;
     }
     qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_R_REGS,
                                      gs_arch_modifies_memory(c->arch, bytes,
                                                              len) ?
                                          QEMU_PLUGIN_MEM_W :
                                          QEMU_PLUGIN_MEM_RW,
-                                     kt_watch_pack(va, left));
+                                     kt_watch_pack(va, 0, left));
     return 1;
 }
 
@@ -146,12 +191,13 @@ void kt_access_watch_translate(const KtCapture *c, struct qemu_plugin_tb *tb,
 {
     KtWatchFunction f = { 0 };
     unsigned added = 0;
+    bool down = false;
 
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
         kt_watch_function(&f, watch.classes, qemu_plugin_insn_vaddr(insn));
-        added += add_callback(c, &f, insn, n - i);
+        added += add_callback(c, &f, insn, n - i, &down);
     }
     kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, added);
 }

@@ -184,7 +184,7 @@ void kt_capture_watch_block(const KtCapture *c, struct qemu_plugin_tb *tb,
         uint64_t va = qemu_plugin_insn_vaddr(insn);
 
         kt_watch_function(&f, watch.classes, va);
-        added += add_callback(c, &f, insn, kt_watch_pack(va, n - i));
+        added += add_callback(c, &f, insn, kt_watch_pack(va, 0, n - i));
     }
     kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, added);
 }

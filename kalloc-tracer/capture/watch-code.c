@@ -26,6 +26,24 @@ KtCodeClass kt_watch_class(const KtCodeClasses *c, uint64_t pc)
     return row ? row->class : KT_CODE_PLAIN;
 }
 
+#define LOADS   4u
+
+unsigned kt_watch_string_how(const GsString *s)
+{
+    return (unsigned)g_bit_storage(s->unit) - 1 + (s->loads ? LOADS : 0);
+}
+
+GsString kt_watch_string(unsigned how)
+{
+    return (GsString) { .unit = 1u << (how & 3), .loads = how & LOADS };
+}
+
+/* Argument 3 is in rcx. */
+uint64_t kt_watch_string_len(const KtVcpu *v, const GsString *s)
+{
+    return MIN(kt_vcpu_arg(v, 3), RANGE_MAX / s->unit) * s->unit;
+}
+
 uint64_t kt_watch_range_len(const KtHookCall *m, const KtCodeRow *row)
 {
     uint64_t unit = row->unit == KT_PAGE ?

@@ -10,22 +10,28 @@
 #include "kalloc-tracer/capture/record-internal.h"
 
 /** kt_watch_pack() - Make the argument of a callback: the address of an
- *  instruction, and @left, the instructions of its block that have not run.
+ *  instruction, and @left, the instructions of its block that have not run,
+ *  fewer than 4096. @how: what the callback needs to know, 0 to 15.
  *  Kernel code is within the highest 2^48 bytes. */
-static inline void *kt_watch_pack(uint64_t pc, size_t left)
+static inline void *kt_watch_pack(uint64_t pc, unsigned how, size_t left)
 {
-    return (void *)(uintptr_t)(pc << 16 | (left & 0xffff));
+    return (void *)(uintptr_t)(pc << 16 | (how & 0xf) << 12 | (left & 0xfff));
 }
 
-/** kt_watch_pc(), kt_watch_left() - Read this argument. */
+/** kt_watch_pc(), kt_watch_how(), kt_watch_left() - Read this argument. */
 static inline uint64_t kt_watch_pc(void *udata)
 {
     return (uint64_t)(uintptr_t)udata >> 16 | 0xffffull << 48;
 }
 
+static inline unsigned kt_watch_how(void *udata)
+{
+    return (uintptr_t)udata >> 12 & 0xf;
+}
+
 static inline unsigned kt_watch_left(void *udata)
 {
-    return (uintptr_t)udata & 0xffff;
+    return (uintptr_t)udata & 0xfff;
 }
 
 /** struct KtWatchFunction - a function, while a block is translated; zeroed:
@@ -42,6 +48,15 @@ void kt_watch_function(KtWatchFunction *f, const KtCodeClasses *c, uint64_t va);
 
 /** kt_watch_class() - Return the class of the code at @pc. */
 KtCodeClass kt_watch_class(const KtCodeClasses *c, uint64_t pc);
+
+/** kt_watch_string_how() - Return @how of kt_watch_pack() that says what a
+ *  string instruction does. */
+unsigned kt_watch_string_how(const GsString *s);
+/** kt_watch_string() - Reverse kt_watch_string_how(). */
+GsString kt_watch_string(unsigned how);
+/** kt_watch_string_len() - Return the bytes that a string instruction that has
+ *  not begun writes, and reads if it loads, at most 16 MiB. */
+uint64_t kt_watch_string_len(const KtVcpu *v, const GsString *s);
 
 /** kt_watch_range_len() - Return the bytes that a call of a RANGE function, at
  *  its entry, reads or writes, at most 16 MiB. */

@@ -237,7 +237,7 @@ KA_CASE(rep_movs)
     if (!p) {
         return -ENOMEM;
     }
-    ka_truth(__func__, KA_UAF, "r1", p + KA_SAFE, p, KA_OBJECT);
+    ka_truth(__func__, KA_UAF, "r16", p + KA_SAFE, p, KA_OBJECT);
     ka_access_give(ka_own, p);
     asm volatile("rep movsb" : "+S" (from), "+D" (into), "+c" (n) : : "memory");
     return 0;

@@ -75,13 +75,15 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
 /**
  * gs_unwinder_use_code() - find callers that are in registers only
  * @reg: (copied) of the next gs_unwind(), whose @regs->exact_ip is set
+ * @sepc: the register of riscv64 with this name; 0: not known
  *
  * Where a vCPU of arm64 or riscv64 stands, or was interrupted, a function may
  * have no frame record: its code then says where the caller is. Such walks take
  * milliseconds and allocate. Call this before each gs_unwind(); for stacks that
  * are not walked by the frame records of these architectures it does nothing.
  */
-void gs_unwinder_use_code(GsUnwinder *u, const uint64_t reg[GS_GENERAL_REGS]);
+void gs_unwinder_use_code(GsUnwinder *u, const uint64_t reg[GS_GENERAL_REGS],
+                          uint64_t sepc);
 
 /** gs_kernel_replaced_returns() - find the addresses that the kernel's own
  *  tracers write over return addresses; @va: (out) run time, 0: none. */

@@ -61,6 +61,7 @@ static bool find_registers(GsCodeFrames *c, Walk *w)
 {
     if (w->regs) {
         c->known = true;
+        c->sepc = 0;
         for (size_t i = 0; i < G_N_ELEMENTS(c->reg); i++) {
             c->known &= read_word(w, w->regs + 8 * i, &c->reg[i]);
         }
@@ -122,8 +123,8 @@ GsCodeFrames *gs_code_frames_new(const GsKernel *k, const GsFrameRules *records)
     return c;
 }
 
-void gs_unwinder_use_code(GsUnwinder *u,
-                          const uint64_t reg[GS_GENERAL_REGS])
+void gs_unwinder_use_code(GsUnwinder *u, const uint64_t reg[GS_GENERAL_REGS],
+                          uint64_t sepc)
 {
     GsFrameRecords *f = &u->frames;
 
@@ -133,6 +134,7 @@ void gs_unwinder_use_code(GsUnwinder *u,
     }
     if (f->code) {
         memcpy(f->code->reg, reg, sizeof(f->code->reg));
+        f->code->sepc = sepc;
         f->code->known = true;
     }
 }

@@ -28,13 +28,15 @@
  * @rules: how code is followed
  * @k: names functions
  * @reg: general registers by their DWARF numbers
- * @known: @reg is of the frame in which the walk is
+ * @sepc: (riscv64) pc of the code that an exception interrupted, 0: not known
+ * @known: @reg and @sepc are of the frame in which the walk is
  */
 typedef struct GsCodeFrames {
     const GsFrameRules *records;
     const struct GsCodeRules *rules;
     const GsKernel *k;
     uint64_t reg[GS_GENERAL_REGS];
+    uint64_t sepc;
     bool known;
 } GsCodeFrames;
 

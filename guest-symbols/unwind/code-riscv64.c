@@ -3,10 +3,6 @@
  * Finds callers by code of riscv64: evaluates what instructions/riscv64-flow.c
  * finds, as the rules of export/cfi-riscv64.c say it to debuggers. Owns
  * gs_riscv64_code; called by code-frames.c.
- *
- * The entry of exceptions (handle_exception) has the interrupted pc in the
- * register sepc first, which is not known here. So only the frames behind it
- * are found by code.
  */
 #include "guest-symbols/instructions/riscv64-flow.h"
 #include "guest-symbols/kernel/kernel.h"
@@ -111,26 +107,68 @@ static bool find_cfa(const GsCodeFrames *c, Walk *w, const GsRvFrame *s,
     }
 }
 
-static bool step_frame(const GsFrameRecords *f, Walk *w, const GsRvFrame *s,
-                       GsStop *stop)
+static bool step_called(const GsCodeFrames *c, Walk *w, const GsRvFrame *s,
+                        uint64_t cfa)
 {
-    uint64_t cfa, ra, s0;
+    uint64_t ra, s0;
 
-    if (s->pc == GS_RV_PC_SEPC || !find_cfa(f->code, w, s, &cfa) ||
-        !gs_frame_records_move(w, cfa)) {
-        return false;
-    }
-    if (s->pc == GS_RV_PC_REGS) {
-        *stop = f->code->records->step(f, w);   /* the struct is at w->sp */
-        return true;
-    }
-    if (!read_place(f->code, w, &s->ra, cfa, GS_RV_RA, &ra) ||
-        !read_place(f->code, w, &s->s0, cfa, GS_RV_S0, &s0) || !ra) {
+    if (!gs_frame_records_move(w, cfa) ||
+        !read_place(c, w, &s->ra, cfa, GS_RV_RA, &ra) ||
+        !read_place(c, w, &s->s0, cfa, GS_RV_S0, &s0) || !ra) {
         return false;
     }
     w->ip = ra;
     w->bp = s0;
     return true;
+}
+
+/* The entry of exceptions has the interrupted registers in their places, or in
+ * the part of the struct pt_regs that is stored. */
+static bool step_sepc(GsCodeFrames *c, Walk *w, const GsRvFrame *s,
+                      uint64_t cfa, GsStop *stop)
+{
+    uint64_t pc = c->sepc, ra, sp, s0;
+
+    if (pc && !gs_walk_in_kernel(w, pc)) {
+        *stop = GS_STOP_USER;
+        return true;
+    }
+    if (!pc || !read_place(c, w, &s->sp, cfa, GS_RV_SP, &sp) ||
+        !read_place(c, w, &s->ra, cfa, GS_RV_RA, &ra) ||
+        !read_place(c, w, &s->s0, cfa, GS_RV_S0, &s0) ||
+        !gs_frame_records_move(w, sp - 8)) {
+        return false;
+    }
+    w->ip = pc;
+    w->bp = c->reg[GS_RV_S0] = s0;
+    w->exact = 1;
+    c->reg[GS_RV_RA] = ra;
+    c->reg[GS_RV_SP] = sp;
+    c->sepc = 0;
+    c->known = true;
+    return true;
+}
+
+static bool step_frame(const GsFrameRecords *f, Walk *w, const GsRvFrame *s,
+                       GsStop *stop)
+{
+    uint64_t cfa;
+
+    if (!find_cfa(f->code, w, s, &cfa)) {
+        return false;
+    }
+    switch (s->pc) {
+    case GS_RV_PC_SEPC:
+        return step_sepc(f->code, w, s, cfa, stop);
+    case GS_RV_PC_REGS:
+        if (!gs_frame_records_move(w, cfa)) {
+            return false;
+        }
+        *stop = f->code->records->step(f, w);   /* the struct is at w->sp */
+        return true;
+    default:
+        return step_called(f->code, w, s, cfa);
+    }
 }
 
 static bool step(const GsFrameRecords *f, Walk *w, const GsCode *fn,

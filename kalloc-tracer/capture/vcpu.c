@@ -3,11 +3,13 @@
 #include "kalloc-tracer/capture/vcpu.h"
 
 /* Return true for the registers that gdb shows for every target: general ones,
- * no system registers. */
-static bool is_core(const qemu_plugin_reg_descriptor *desc)
+ * no system registers. In the entry of exceptions of riscv64, the pc that was
+ * interrupted is only in sepc. */
+static bool is_shown(const qemu_plugin_reg_descriptor *desc)
 {
     return desc->feature && (g_str_has_suffix(desc->feature, ".core") ||
-                             g_str_has_suffix(desc->feature, ".cpu"));
+                             g_str_has_suffix(desc->feature, ".cpu") ||
+                             !strcmp(desc->name, "sepc"));
 }
 
 static void find_register(KtVcpu *v, const GsArch *arch,
@@ -26,7 +28,7 @@ static void find_register(KtVcpu *v, const GsArch *arch,
             v->handle[r] = desc->handle;
         }
     }
-    if (is_core(desc)) {
+    if (is_shown(desc)) {
         g_array_append_val(v->shown, shown);
     }
 }

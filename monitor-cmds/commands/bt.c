@@ -70,7 +70,7 @@ static bool read_registers(const KtVm *vm, unsigned vcpu, const GsArch *arch,
  * come first of all, and the program counter behind them. */
 static void use_code(GsUnwinder *u, const KtVm *vm, unsigned vcpu)
 {
-    uint64_t value[GS_GENERAL_REGS];
+    uint64_t value[GS_GENERAL_REGS], sepc = 0;
     KtRegister r;
 
     for (unsigned i = 0; i < GS_GENERAL_REGS; i++) {
@@ -81,7 +81,8 @@ static void use_code(GsUnwinder *u, const KtVm *vm, unsigned vcpu)
     }
     if (vm->reg(vm->opaque, vcpu, GS_GENERAL_REGS, &r) &&
         !strcmp(r.name, "pc")) {
-        gs_unwinder_use_code(u, value);
+        find_register(vm, vcpu, "sepc", &sepc);
+        gs_unwinder_use_code(u, value, sepc);
     }
 }
 

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 
-from lib import oracle, programs, riscvstacks
+from lib import oracle, programs
 from lib.gdbcli import Gdb
 from lib.linkregister import Links
 from lib.lldbcli import Lldb
@@ -125,9 +125,8 @@ def compare(ours, theirs, ends):
     return None
 
 
-# What removes the callers that ka leaves out, where it does not find all.
-REMOVE = {'frame pointers': without_left_out,
-          'frame records': riscvstacks.without_left_out}
+# ka does not find all callers here.
+LEAVES_OUT = 'frame pointers'
 
 
 class Stops:
@@ -161,8 +160,8 @@ class Stops:
         if not self.rules:
             assert ours['stop'] == 'no-unwinder', ours
             theirs = theirs[:1]
-        if self.rules in REMOVE and not self.links:
-            theirs, n = REMOVE[self.rules](frames, theirs)
+        if self.rules == LEAVES_OUT:
+            theirs, n = without_left_out(frames, theirs)
             self.left_out += n
         differs = compare(frames, theirs, (ours['stop'], why))
         if differs:
@@ -197,7 +196,7 @@ class Stops:
         return f'{self.stacks} stacks, {self.interrupts} through ' \
                f'interrupts, {len(self.wrong)} differ, ends: {self.ends}' + \
                (f', {self.left_out} callers that ka left out'
-                if self.rules in REMOVE else '')
+                if self.rules == LEAVES_OUT else '')
 
     def report(self):
         print('#', self.said())

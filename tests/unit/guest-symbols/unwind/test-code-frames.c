@@ -21,17 +21,17 @@
 #define CALLER  (CODE(2) + 8)
 #define OUTER   (CODE(3) + 8)
 
-enum { RA = 1, SP = 2, S0 = 8, A3 = 13, A4 = 14 };
+enum { RA = 1, SP = 2, TP = 4, S0 = 8, A3 = 13, A4 = 14 };
 enum { X22 = 22, X29 = 29, X30 = 30, ARM_SP = 31 };
 
 /* struct pt_regs of riscv64 */
-enum { PT_S0 = 64, PT_STATUS = 256, STATUS_SPP = 0x100 };
+enum { PT_RA = 8, PT_S0 = 64, PT_STATUS = 256, STATUS_SPP = 0x100 };
 
 typedef struct Guest {
     GsKernel k;
     GsUnwinder *u;
     uint64_t stack[BYTES / 8], text[BYTES / 8];
-    uint64_t reg[GS_GENERAL_REGS];
+    uint64_t reg[GS_GENERAL_REGS], sepc;
     uint64_t frames[16];
     unsigned n;
 } Guest;
@@ -122,7 +122,7 @@ static const char *walk_from(Guest *g, uint64_t ip, bool by_code)
     };
 
     if (by_code) {
-        gs_unwinder_use_code(g->u, g->reg);
+        gs_unwinder_use_code(g->u, g->reg, g->sepc);
     }
     return gs_stop_name(gs_unwind(g->u, &regs, page_of, g, g->frames,
                                   G_N_ELEMENTS(g->frames), &g->n));
@@ -332,30 +332,79 @@ static void put_riscv64_regs(Guest *g, uint64_t regs, uint64_t epc,
     put(g, regs + PT_STATUS, status);
 }
 
+static const uint16_t riscv64_entry[] = {
+    0x1273, 0x1402,     /*  0: csrrw tp, sscratch, tp */
+    0x3823, 0x0022,     /*  4: sd sp, 16(tp) */
+    0x3103, 0x0082,     /*  8: ld sp, 8(tp) */
+    0x712d,             /* 12: addi sp, sp, -288 */
+    0xe406,             /* 14: sd ra, 8(sp) */
+    0xe0a2,             /* 16: sd s0, 64(sp) */
+    0x4401,             /* 18: li s0, 0 */
+    0x2973, 0x1410,     /* 20: csrr s2, sepc */
+    0xe04a,             /* 24: sd s2, 0(sp) */
+    0x9582,             /* 26: jalr a1 */
+    0x6602,             /* 28: ld a2, 0(sp) */
+    0x1073, 0x1416,     /* 30: csrw sepc, a2 */
+    0x60a2,             /* 34: ld ra, 8(sp) */
+    0x6406,             /* 36: ld s0, 64(sp) */
+    0x6142,             /* 38: ld sp, 16(sp) */
+    0x0073, 0x1020,     /* 40: sret */
+};
+
 /* The vCPU stands at the first instruction of what the entry calls, where s0 is
  * the interrupted one, and then in the entry itself. */
 static void riscv64_was_interrupted(void)
 {
-    static const uint16_t entry[] = {
-        0x1273, 0x1402,     /* 0: csrrw tp, sscratch, tp */
-        0x2973, 0x1410,     /* 2: csrr s2, sepc */
-        0xe04a,             /* 4: sd s2, 0(sp) */
-        0x9582,             /* 5: jalr a1 */
-        0xa001,             /* 6: j 6 */
-    };
     g_autoptr(Guest) g = riscv64_guest();
     uint64_t regs = STACK + 0xc00;
 
-    put_bytes(g, CODE(9), entry, sizeof(entry));
+    put_bytes(g, CODE(9), riscv64_entry, sizeof(riscv64_entry));
     put_riscv64_regs(g, regs, CODE(1), STATUS_SPP);
     g->reg[SP] = regs;
     g->reg[RA] = CODE(10);
     ASSERT_WALK(g, CODE(1), "end", CODE(10), CODE(1), RISCV64_CALLERS);
-    ASSERT_WALK(g, CODE(9) + 10, "end", CODE(1), RISCV64_CALLERS);
-    ASSERT_WALK(g, CODE(9) + 2, "end", OUTER, CODE(11) + 14);
+    ASSERT_WALK(g, CODE(9) + 26, "end", CODE(1), RISCV64_CALLERS);
     put(g, regs + PT_STATUS, 0);
     g_assert_cmpstr(walk_from(g, CODE(1), true), ==, "user");
     g_assert_cmpuint(g->n, ==, 2);
+}
+
+/* Registers have the interrupted values until the entry changes them. */
+static void riscv64_stands_in_an_entry(void)
+{
+    g_autoptr(Guest) g = riscv64_guest();
+    uint64_t regs = STACK + 0x400 - 288, task = STACK + 0x600;
+
+    put_bytes(g, CODE(9), riscv64_entry, sizeof(riscv64_entry));
+    g->sepc = CODE(1);
+    ASSERT_WALK(g, CODE(9), "end", CODE(1), RISCV64_CALLERS);
+    g->reg[TP] = task;
+    ASSERT_WALK(g, CODE(9) + 4, "end", CODE(1), RISCV64_CALLERS);
+    put(g, task + 16, g->reg[SP]);
+    g->reg[SP] = 1;             /* may be used for other things */
+    ASSERT_WALK(g, CODE(9) + 8, "end", CODE(1), RISCV64_CALLERS);
+    g->reg[SP] = STACK + 0x400;
+    ASSERT_WALK(g, CODE(9) + 12, "end", CODE(1), RISCV64_CALLERS);
+    put(g, regs + PT_RA, g->reg[RA]);
+    put(g, regs + PT_S0, g->reg[S0]);
+    g->reg[SP] = regs;
+    g->reg[RA] = g->reg[S0] = 1;
+    ASSERT_WALK(g, CODE(9) + 20, "end", CODE(1), RISCV64_CALLERS);
+    g->sepc = 0x1000;
+    g_assert_cmpstr(walk_from(g, CODE(9) + 20, true), ==, "user");
+    g_assert_cmpuint(g->n, ==, 1);
+}
+
+/* The way back has all of them in place again. */
+static void riscv64_leaves_an_entry(void)
+{
+    g_autoptr(Guest) g = riscv64_guest();
+
+    put_bytes(g, CODE(9), riscv64_entry, sizeof(riscv64_entry));
+    g->sepc = CODE(1);
+    ASSERT_WALK(g, CODE(9) + 40, "end", CODE(1), RISCV64_CALLERS);
+    g->sepc = 0;                /* not known */
+    ASSERT_WALK(g, CODE(9) + 40, "end", OUTER, CODE(11) + 14);
 }
 
 static void riscv64_stands_in_a_switch(void)
@@ -401,6 +450,7 @@ static void random_code(void)
         for (size_t i = 0; i < GS_GENERAL_REGS; i++) {
             g->reg[i] = STACK + g_rand_int_range(rand, 0, BYTES);
         }
+        g->sepc = TEXT + g_rand_int_range(rand, 0, BYTES);
         walk_from(g, TEXT + g_rand_int_range(rand, 0, BYTES), true);
         g_assert_cmpuint(g->n, <=, G_N_ELEMENTS(g->frames));
     }
@@ -416,6 +466,9 @@ int main(int argc, char **argv)
         { "/code-frames/riscv64-stands", riscv64_stands },
         { "/code-frames/riscv64-symbol-inside", riscv64_symbol_inside },
         { "/code-frames/riscv64-was-interrupted", riscv64_was_interrupted },
+        { "/code-frames/riscv64-stands-in-an-entry",
+          riscv64_stands_in_an_entry },
+        { "/code-frames/riscv64-leaves-an-entry", riscv64_leaves_an_entry },
         { "/code-frames/riscv64-stands-in-a-switch",
           riscv64_stands_in_a_switch },
         { "/code-frames/random-code", random_code },

@@ -55,42 +55,27 @@ void kt_access_spec_free(KtAccessSpec *spec)
     }
 }
 
-static void put_part(GString *s, const char *format, ...)
-    G_GNUC_PRINTF(2, 3);
-
-static void put_part(GString *s, const char *format, ...)
-{
-    va_list ap;
-
-    if (s->len) {
-        g_string_append(s, ", ");
-    }
-    va_start(ap, format);
-    g_string_append_vprintf(s, format, ap);
-    va_end(ap);
-}
-
 char *kt_access_filter_text(const KtAccessSpec *spec)
 {
     GString *s = g_string_new(NULL);
 
     if (spec->cache) {
-        put_part(s, "blocks of cache %s", spec->cache);
+        kt_add_part(s, "blocks of cache %s", spec->cache);
     }
     if (spec->layer != KT_LAYER_NONE) {
-        put_part(s, "blocks of layer %s", kt_layer_name(spec->layer));
+        kt_add_part(s, "blocks of layer %s", kt_layer_name(spec->layer));
     }
     for (unsigned i = 0; i < spec->n_code; i++) {
-        put_part(s, "blocks allocated in %" PRIx64 "-%" PRIx64,
-                 spec->code[i].lo, spec->code[i].hi);
+        kt_add_part(s, "blocks allocated in %" PRIx64 "-%" PRIx64,
+                    spec->code[i].lo, spec->code[i].hi);
     }
     if (spec->has_pid) {
-        put_part(s, "accesses of pid %u", spec->pid);
+        kt_add_part(s, "accesses of pid %u", spec->pid);
     } else if (spec->task) {
-        put_part(s, "accesses of tasks %s", spec->task);
+        kt_add_part(s, "accesses of tasks %s", spec->task);
     }
     if (spec->writes) {
-        put_part(s, "stores only");
+        kt_add_part(s, "stores only");
     }
     return g_string_free(s, !s->len);
 }

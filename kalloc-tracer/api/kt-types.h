@@ -86,6 +86,9 @@ const char *kt_memory_part_help(KtMemoryPart part);
 /** kt_name_matches() - return true if @pattern matches all of @name: * any
  *  bytes, ? one byte. Needs time of at most the product of both lengths. */
 bool kt_name_matches(const char *pattern, const char *name);
+/** kt_add_part() - append a part to a list in words: ", " is between two
+ *  parts. */
+void kt_add_part(GString *s, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 typedef struct KtTracer KtTracer;
 

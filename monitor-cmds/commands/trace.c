@@ -205,46 +205,32 @@ static KtTraceSpec make_spec(const McArgs *args, KtTraceCode *code)
     };
 }
 
-static void put_part(GString *s, const char *format, ...)
-    G_GNUC_PRINTF(2, 3);
-
-static void put_part(GString *s, const char *format, ...)
-{
-    va_list ap;
-
-    if (s->len) {
-        g_string_append(s, ", ");
-    }
-    va_start(ap, format);
-    g_string_append_vprintf(s, format, ap);
-    va_end(ap);
-}
-
 /* Return (owned) the filters in words. */
 static char *describe(const KtTraceSpec *s)
 {
     GString *text = g_string_new(NULL);
 
     if (s->has_pid) {
-        put_part(text, "pid %u", s->pid);
+        kt_add_part(text, "pid %u", s->pid);
     } else if (s->task) {
-        put_part(text, "%s", s->task);
+        kt_add_part(text, "%s", s->task);
     }
     if (s->cache) {
-        put_part(text, "%s", s->cache);
+        kt_add_part(text, "%s", s->cache);
     }
     if (s->layer != KT_LAYER_NONE) {
-        put_part(text, "%s", kt_layer_name(s->layer));
+        kt_add_part(text, "%s", kt_layer_name(s->layer));
     }
     if (s->has_size) {
-        put_part(text, "%" PRIx64 "-%" PRIx64 " bytes", s->size_lo, s->size_hi);
+        kt_add_part(text, "%" PRIx64 "-%" PRIx64 " bytes", s->size_lo,
+                    s->size_hi);
     }
     for (unsigned i = 0; i < s->n_code; i++) {
-        put_part(text, "allocated in %" PRIx64 "-%" PRIx64,
-                 s->code[i].lo, s->code[i].hi);
+        kt_add_part(text, "allocated in %" PRIx64 "-%" PRIx64,
+                    s->code[i].lo, s->code[i].hi);
     }
     if (!text->len) {
-        put_part(text, "everything");
+        kt_add_part(text, "everything");
     }
     return g_string_free(text, FALSE);
 }

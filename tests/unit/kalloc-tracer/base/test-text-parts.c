@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lists in words: no comma in front, one between two parts. */
+#include "kalloc-tracer/api/kt-types.h"
+#include "tests/lib/test-main.h"
+
+static void test_parts(void)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    kt_add_part(s, "pid %u", 7u);
+    g_assert_cmpstr(s->str, ==, "pid 7");
+    kt_add_part(s, "%s", "stores only");
+    kt_add_part(s, "x");
+    g_assert_cmpstr(s->str, ==, "pid 7, stores only, x");
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/text-parts/parts", test_parts },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

@@ -226,6 +226,26 @@ unsigned kt_pending_calls_pop(KtPendingCalls *c, uint64_t sp, uint64_t ra,
     return found;
 }
 
+bool kt_pending_calls_find(KtPendingCalls *c, uint64_t sp, uint64_t ra,
+                           KtPendingCall *out)
+{
+    unsigned bucket = bucket_of(sp);
+    Bucket *b = &c->bucket[bucket];
+    bool found = false;
+
+    lock_bucket(b);
+    for (unsigned i = b->n_listed + b->n; i-- > 0 && !found;) {
+        const KtPendingCall *call = call_at(c, bucket, i);
+
+        found = call->sp == sp && call->ra == ra;
+        if (found) {
+            *out = *call;
+        }
+    }
+    unlock_bucket(b);
+    return found;
+}
+
 unsigned kt_pending_calls_pending(KtPendingCalls *c)
 {
     unsigned n = 0;

@@ -80,6 +80,11 @@ GS_HOT void kt_pending_calls_expect(const KtPendingCalls *c, uint64_t sp);
 GS_HOT unsigned kt_pending_calls_pop(KtPendingCalls *c, uint64_t sp,
                                      uint64_t ra, KtPendingCall *out);
 
+/** kt_pending_calls_find() - Copy the newest call with that key to @out,
+ *  without removing it. Any thread; takes the lock of one bucket. Returns:
+ *  false if there is none. */
+bool kt_pending_calls_find(KtPendingCalls *c, uint64_t sp, uint64_t ra,
+                           KtPendingCall *out);
 /** kt_pending_calls_pending() - Return the number of calls. Any thread. */
 unsigned kt_pending_calls_pending(KtPendingCalls *c);
 /** kt_pending_calls_check() - (owned, nullable) Return one line on what is

@@ -275,7 +275,7 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
 
     if (G_UNLIKELY(m->c->access) &&
         kt_role_allocates(m->boot->row[call->hook.v].role)) {
-        m->v->allocating = (KtAllocating) { call->cache, call->sp };
+        m->v->allocating = (KtAllocating) { call->sp, call->ra };
     }
     if (!add_hook_site(m) ||
         !kt_pending_calls_push(m->c->calls, call, &stale)) {
@@ -560,9 +560,6 @@ void kt_record_return(KtHookCall *m, const KtPendingCall *call)
     const KtHookRow *hook = &m->boot->row[call->hook.v];
     uint64_t result = untag(m, kt_vcpu_reg(m->v, GS_REG_RESULT));
 
-    if (G_UNLIKELY(m->c->access)) {
-        m->v->allocating = (KtAllocating) { 0 };
-    }
     m->pages = hook->pages;
     if (m->pages) {
         kt_record_pages_return(m, call, result);

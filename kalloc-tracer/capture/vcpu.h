@@ -23,11 +23,11 @@ typedef struct KtMisuse {
     uint64_t sp, ra, va;
 } KtMisuse;
 
-/** struct KtAllocating - the last call of an allocating function that has not
- *  returned, while accesses are checked: the kmem_cache it was given, 0: none,
- *  and the stack pointer after its return */
+/** struct KtAllocating - the last call of an allocating function that this vCPU
+ *  entered while accesses are checked: the key of its KtPendingCall, which is
+ *  gone when the call has returned, on any vCPU */
 typedef struct KtAllocating {
-    uint64_t cache, sp;
+    uint64_t sp, ra;
 } KtAllocating;
 
 /** struct KtEntry - what identifies one call of a hooked function */

@@ -95,20 +95,31 @@ static KtAccessReason judge_code(const KtAccessWatch *w, const GsKernel *k,
 
 /* ---- caller -------------------------------------------------------------- */
 
+/* Find the call of an allocating function that the vCPU is inside of, with a
+ * kmem_cache. If it was entered on another vCPU, it is not found. */
+static bool find_allocating(KtHookCall *m, KtPendingCall *out)
+{
+    const KtAllocating *a = &m->v->allocating;
+
+    return a->sp - kt_vcpu_reg(m->v, GS_REG_SP) < STACK_NEAR &&
+           kt_pending_calls_find(m->c->calls, a->sp, a->ra, out) &&
+           kt_role_allocates(m->boot->row[out->hook.v].role) && out->cache;
+}
+
 /* Return true if the allocator, which called the code that accesses, hands out
  * an object of another cache than the one that the bad byte is in: then a
  * constructor has nothing to do there. */
 static bool is_of_other_cache(KtHookCall *m, const KtSuspect *s)
 {
-    const KtAllocating *a = &m->v->allocating;
     KtGuest *g = m->boot->guest;
     const KtGuestCache *c;
     KtCacheId now = { 0 }, id;
+    KtPendingCall call;
 
-    if (!a->cache || a->sp - kt_vcpu_reg(m->v, GS_REG_SP) >= STACK_NEAR) {
+    if (!find_allocating(m, &call)) {
         return false;
     }
-    c = kt_guest_cache(g, &m->v->seen, a->cache);
+    c = kt_guest_cache(g, &m->v->seen, call.cache);
     id = c ? c->id : now;
     return id.v && kt_guest_slab(g, &m->v->seen, s->bad, &now) && now.v &&
            now.v != id.v;

@@ -161,6 +161,31 @@ static void a_state_has_all(void)
     kt_pending_calls_free(to);
 }
 
+/* Access checks ask which cache a call was given, until it returns. */
+static void a_call_is_found_until_it_returns(void)
+{
+    KtPendingCalls *c = kt_pending_calls_new();
+    KtPendingCall call = call_at(0x1000, 0xa, 1), out = { 0 };
+
+    g_assert_false(kt_pending_calls_find(c, 0x1000, 0xa, &out));
+    call.cache = 0x77;
+    push(c, call, 0);
+    g_assert_true(kt_pending_calls_find(c, 0x1000, 0xa, &out));
+    g_assert_cmphex(out.cache, ==, 0x77);
+    g_assert_false(kt_pending_calls_find(c, 0x1000, 0xb, &out));
+    g_assert_false(kt_pending_calls_find(c, 0x1008, 0xa, &out));
+    call.cache = 0x78;
+    call.hook.v++;
+    push(c, call, 0);
+    g_assert_true(kt_pending_calls_find(c, 0x1000, 0xa, &out));
+    g_assert_cmphex(out.cache, ==, 0x78);
+    while (kt_pending_calls_pop(c, 0x1000, 0xa, &out) > 1) {
+        continue;
+    }
+    g_assert_false(kt_pending_calls_find(c, 0x1000, 0xa, &out));
+    kt_pending_calls_free(c);
+}
+
 /* A smaller bound than that of the VM which was saved. */
 static void a_state_tells_what_it_lost(void)
 {
@@ -204,6 +229,7 @@ int main(int argc, char **argv)
           reused_stack_drops_the_stale_call },
         { "/calls/full-bucket-gives-up-its-oldest",
           a_full_bucket_gives_up_its_oldest },
+        { "/calls/found-until-it-returns", a_call_is_found_until_it_returns },
         { "/calls/clear-forgets", clear_forgets },
         { "/calls/state-has-all", a_state_has_all },
         { "/calls/state-tells-what-it-lost", a_state_tells_what_it_lost },

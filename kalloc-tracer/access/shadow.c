@@ -356,6 +356,16 @@ void kt_shadow_resize(KtShadow *s, uint64_t va, uint64_t requested,
     }
 }
 
+void kt_shadow_use_slack(KtShadow *s, uint64_t va)
+{
+    uint64_t i = (va - s->base) / KT_GRANULE;
+
+    if (knows(s, va)) {
+        put(s, i, FIRST | FULL);
+        mark(s, rest_of(s, i + 1), FULL);
+    }
+}
+
 void kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len)
 {
     Span r = span_of(s, va, len);

@@ -162,6 +162,10 @@ void kt_shadow_freed(KtShadow *s, uint64_t va);
  *  kt_shadow_alloc(). Nothing happens if the shadow does not know it. */
 void kt_shadow_resize(KtShadow *s, uint64_t va, uint64_t requested,
                       uint64_t actual);
+/** kt_shadow_use_slack() - the owner of the block at @va may use all bytes that
+ *  the allocator reserved. Nothing happens if the shadow does not know a live
+ *  block that begins at @va. */
+void kt_shadow_use_slack(KtShadow *s, uint64_t va);
 /** kt_shadow_fresh() - mark slots of a slab that were never handed out. Only
  *  granules that are unknown change. */
 void kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len);

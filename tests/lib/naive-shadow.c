@@ -132,6 +132,16 @@ static void naive_freed(Naive *n, uint64_t va)
     }
 }
 
+static void naive_use_slack(Naive *n, uint64_t va)
+{
+    unsigned block = block_at(n, va);
+
+    for (unsigned i = (unsigned)(va - BASE);
+         block && i < LEN && n->bytes[i].block == block; i++) {
+        n->bytes[i].state = KT_SHADOW_LIVE;
+    }
+}
+
 static void naive_fresh(Naive *n, uint64_t va, uint64_t len)
 {
     for (unsigned i = first_of(va); len && i < end_of(va, len); i++) {
@@ -214,7 +224,11 @@ static void apply(Naive *n, const Operation *op)
                 (Byte) { KT_SHADOW_UNKNOWN, 0 });
         }
         break;
-    case 27 ... 29:
+    case 27:
+        kt_shadow_use_slack(n->shadow, op->va);
+        naive_use_slack(n, op->va);
+        break;
+    case 28 ... 29:
         kt_shadow_fresh(n->shadow, op->va, op->a);
         naive_fresh(n, op->va, op->a);
         break;

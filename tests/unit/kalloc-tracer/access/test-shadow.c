@@ -93,6 +93,28 @@ static void resize_moves_the_end(void)
     g_assert_false(kt_shadow_is_good(s, va, 1));
 }
 
+/* As ksize() grants before Linux 6.1. */
+static void slack_can_be_used(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + 0x1000;
+
+    kt_shadow_alloc(s, va, 5, 64, true);
+    kt_shadow_alloc(s, va + 64, 20, 64, true);
+    kt_shadow_use_slack(s, va);
+    g_assert_true(kt_shadow_spans_good(s, va, 64));
+    g_assert_false(kt_shadow_is_good(s, va + 64 + 20, 1));
+    kt_shadow_resize(s, va, 8, 64);
+    g_assert_false(kt_shadow_is_good(s, va + 8, 1));
+    kt_shadow_freed(s, va);
+    kt_shadow_use_slack(s, va);
+    g_assert_false(kt_shadow_is_good(s, va, 1));
+    kt_shadow_use_slack(s, va + 72);
+    g_assert_false(kt_shadow_is_good(s, va + 64 + 20, 1));
+    kt_shadow_use_slack(s, BASE - 8);
+    kt_shadow_use_slack(s, BASE + LEN);
+}
+
 /* The free of the first block was not seen, and its page is a slab now. */
 static void remains_of_an_unseen_free_go(void)
 {
@@ -254,6 +276,7 @@ static const TestCase cases[] = {
     { "/shadow/freed", freed_bytes_are_bad_until_reuse },
     { "/shadow/unknown", unknown_blocks_stay_unknown },
     { "/shadow/resize", resize_moves_the_end },
+    { "/shadow/slack-used", slack_can_be_used },
     { "/shadow/unseen-free", remains_of_an_unseen_free_go },
     { "/shadow/fresh", fresh_slots_are_those_never_used },
     { "/shadow/ranges", first_bad_byte_of_a_range },

@@ -41,6 +41,7 @@ KtAccessSpec *kt_access_spec_copy(const KtAccessSpec *spec)
 
     own->cache = g_strdup(spec->cache);
     own->task = g_strdup(spec->task);
+    own->module = g_strdup(spec->module);
     own->code = g_memdup2(spec->code, spec->n_code * sizeof(*spec->code));
     return own;
 }
@@ -50,9 +51,24 @@ void kt_access_spec_free(KtAccessSpec *spec)
     if (spec) {
         g_free((char *)spec->cache);
         g_free((char *)spec->task);
+        g_free((char *)spec->module);
         g_free((KtAccessCode *)spec->code);
         g_free(spec);
     }
+}
+
+/* Append the kinds of errors, "a or b". */
+static void add_kinds(GString *s, unsigned kinds)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+
+    for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
+        if (kinds >> i & 1) {
+            g_string_append_printf(names, "%s%s", names->len ? " or " : "",
+                                   kt_error_name((KtErrorKind)i));
+        }
+    }
+    kt_add_part(s, "errors of kind %s", names->str);
 }
 
 char *kt_access_filter_text(const KtAccessSpec *spec)
@@ -74,8 +90,14 @@ char *kt_access_filter_text(const KtAccessSpec *spec)
     } else if (spec->task) {
         kt_add_part(s, "accesses of tasks %s", spec->task);
     }
+    if (spec->module) {
+        kt_add_part(s, "accesses by code of module %s", spec->module);
+    }
     if (spec->writes) {
         kt_add_part(s, "stores only");
+    }
+    if (spec->kinds) {
+        add_kinds(s, spec->kinds);
     }
     return g_string_free(s, !s->len);
 }
@@ -192,6 +214,37 @@ bool kt_access_filter_block(KtAccessFilter *f, KtLayer layer, KtCacheId cache,
     update_names(f);
     return (f->spec->layer == KT_LAYER_NONE || f->spec->layer == layer) &&
            passes(f, &f->caches, cache.v) && passes(f, &f->stacks, stack.v);
+}
+
+bool kt_access_filter_kind(const KtAccessFilter *f, KtErrorKind kind)
+{
+    return !f->spec->kinds || f->spec->kinds >> kind & 1;
+}
+
+bool kt_access_filter_module(const KtAccessFilter *f, const char *name)
+{
+    return f->spec->module && kt_name_matches(f->spec->module, name);
+}
+
+/* Append the areas of a module. */
+static void add_areas(KtCodeAreas *areas, const GsModule *module)
+{
+    for (unsigned i = 0; i < module->n; i++) {
+        kt_code_areas_add(areas, module->area[i].start, module->area[i].end);
+    }
+}
+
+KtCodeAreas *kt_access_filter_areas(const KtAccessFilter *f, const GsKernel *k)
+{
+    KtCodeAreas *areas = f->spec->module ? kt_code_areas_new() : NULL;
+    GsModule module;
+
+    for (unsigned i = 0; areas && gs_kernel_nth_module(k, i, &module); i++) {
+        if (module.live && kt_access_filter_module(f, module.name)) {
+            add_areas(areas, &module);
+        }
+    }
+    return areas;
 }
 
 bool kt_access_filter_access(KtAccessFilter *f, KtTaskId task, bool write)

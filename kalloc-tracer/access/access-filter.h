@@ -11,6 +11,7 @@
 #ifndef KT_ACCESS_FILTER_H
 #define KT_ACCESS_FILTER_H
 
+#include "kalloc-tracer/access/code-areas.h"
 #include "kalloc-tracer/api/kt-access.h"
 
 typedef struct KtAccessFilter KtAccessFilter;
@@ -28,6 +29,14 @@ bool kt_access_filter_block(KtAccessFilter *f, KtLayer layer, KtCacheId cache,
 /** kt_access_filter_access() - Return true if an access by this task is of
  *  interest. */
 bool kt_access_filter_access(KtAccessFilter *f, KtTaskId task, bool write);
+/** kt_access_filter_kind() - Return true if errors of this kind are wanted. */
+bool kt_access_filter_kind(const KtAccessFilter *f, KtErrorKind kind);
+/** kt_access_filter_module() - Return true if only the code of some modules is
+ *  checked, and @name is one of them. */
+bool kt_access_filter_module(const KtAccessFilter *f, const char *name);
+/** kt_access_filter_areas() - (owned, nullable) Find the code that is checked:
+ *  that of the loaded modules which the filter names. NULL: all code. */
+KtCodeAreas *kt_access_filter_areas(const KtAccessFilter *f, const GsKernel *k);
 /** kt_access_filter_text() - (owned, nullable) Describe a filter in words, NULL
  *  if it has no condition. */
 char *kt_access_filter_text(const KtAccessSpec *spec);

@@ -307,6 +307,41 @@ const KtCodeRow *kt_access_rules_nth(const KtAccessRules *r, unsigned i)
                                  : NULL;
 }
 
+/* ---- modules ------------------------------------------------------------- */
+
+/* @names: of the rules; @found: a symbol has one of them */
+typedef struct Names {
+    GHashTable *names;
+    bool found;
+} Names;
+
+static bool visit_symbol(const GsModuleSymbol *sym, void *opaque)
+{
+    Names *n = opaque;
+
+    n->found = g_hash_table_contains(n->names, sym->name);
+    return !n->found;
+}
+
+bool kt_access_rules_concern(const KtAccessRules *r, const GsKernel *k,
+                             uint64_t module_va)
+{
+    g_autoptr(GHashTable) names = NULL;
+    Names n = { .found = false };
+    const KtCodeRow *row;
+
+    if (!r) {
+        return false;
+    }
+    names = g_hash_table_new(g_str_hash, g_str_equal);
+    for (unsigned i = 0; (row = kt_access_rules_nth(r, i)); i++) {
+        g_hash_table_add(names, (gpointer)row->name);
+    }
+    n.names = names;
+    gs_kernel_module_symbols(k, module_va, visit_symbol, &n);
+    return n.found;
+}
+
 /* ---- of a tracer --------------------------------------------------------- */
 
 /* @rules: (owned, nullable) */

@@ -35,6 +35,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtAccessRules, kt_access_rules_free)
  *  after the last. A row of class KT_CODE_PLAIN cancels a built-in one. */
 const KtCodeRow *kt_access_rules_nth(const KtAccessRules *r, unsigned i);
 
+/** kt_access_rules_concern() - Return true if a rule names a function of the
+ *  loaded module @module_va. @r: (nullable) */
+bool kt_access_rules_concern(const KtAccessRules *r, const GsKernel *k,
+                             uint64_t module_va);
 /** kt_access_rules_of() - (borrowed, nullable) return the rules that
  *  kt_access_rules_load() read for the tracer. Any thread. */
 const KtAccessRules *kt_access_rules_of(KtTracer *t);

@@ -22,7 +22,7 @@ typedef struct KtAccessRules KtAccessRules;
  * @k: with its slide; not used later
  * @more: (nullable, borrowed) the user's rows. They take precedence
  *
- * If code is loaded later, and @more names functions of modules, make another.
+ * If a module is loaded later, and kt_access_rules_concern() it, make another.
  * Returns: (owned)
  */
 KtCodeClasses *kt_code_classes_new(const GsKernel *k,

@@ -31,10 +31,15 @@ typedef struct KtAccessCode {
  * @code, @n_code: (borrowed) a frame of the block's allocation stack is there
  * @has_pid, @pid: of the task that accesses
  * @task: (borrowed, nullable) a pattern for the name of this task
+ * @module: (borrowed, nullable) a pattern: only the code of these modules
+ *          accesses; BPF programs are the module "bpf"
  * @writes: only stores
+ * @kinds: bits by KtErrorKind: only these errors; 0: any
  *
  * What is about the block is decided when it is allocated. Blocks that are
- * allocated already when checks begin are decided then.
+ * allocated already when checks begin are decided then. @module is decided when
+ * code is translated: other code has no callbacks. A module can be loaded
+ * later.
  */
 typedef struct KtAccessSpec {
     const char *cache;
@@ -44,7 +49,9 @@ typedef struct KtAccessSpec {
     bool has_pid;
     uint32_t pid;
     const char *task;
+    const char *module;
     bool writes;
+    unsigned kinds;
 } KtAccessSpec;
 
 /** kt_access_arm() - Check accesses from now on. @spec: (copied) replaces the

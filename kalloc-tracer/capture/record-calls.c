@@ -354,6 +354,9 @@ void kt_record_module(KtHookCall *m, uint64_t module_va, bool added)
     if (kt_calls_module(m->c->watched, m->c->kernel, module_va, added)) {
         put_session(m, module_va, added ? KT_CALL_BEGIN : KT_CALL_END);
     }
+    if (m->c->access) {
+        kt_access_watch_module(m->c->access, m->c->kernel, module_va);
+    }
     if (!added) {
         kt_calls_save(m->c->tracer);    /* while the module's code has names */
         kt_faults_save(m->c->tracer);

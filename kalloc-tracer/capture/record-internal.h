@@ -27,6 +27,12 @@ void kt_access_watch_push(KtHookCall *m);
  *  be wrong. */
 void kt_access_watch_missed(KtAccessWatch *w);
 
+/** kt_access_watch_module() - Say that a module was just added to the kernel,
+ *  or is about to be dropped: soon, while no vCPU executes, code is found anew
+ *  if access checks are about this module (watch-modules.c). */
+void kt_access_watch_module(const KtAccessWatch *w, const GsKernel *k,
+                            uint64_t module_va);
+
 /** kt_record_push() - Push @m->ev, which kt_record_complete() has filled. If
  *  the call came through a wrapper, the event names the wrapper. */
 static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
@@ -59,7 +65,8 @@ GS_HOT void kt_record_await(KtHookCall *m, const KtPendingCall *call);
  *  is ready. Returns: false if the table is full. */
 GS_HOT bool kt_record_add_point_site(KtHookCall *m);
 /** kt_record_module() - Find or drop the call points of a module that was added
- *  or is about to be unloaded, and record that its session begins or ends. */
+ *  or is about to be unloaded, and record that its session begins or ends. Has
+ *  access checks find their code anew. */
 void kt_record_module(KtHookCall *m, uint64_t module_va, bool added);
 /** kt_record_free_site() - Return the wrapper that a free is called from, 0 for
  *  none. */

@@ -81,6 +81,15 @@ static void check_range(KtHookCall *m, const KtShadow *shadow, uint64_t pc,
     }
 }
 
+/* Return true if the function is in code that is checked, or called from
+ * there. */
+static bool is_of_areas(KtHookCall *m, uint64_t pc)
+{
+    return kt_access_watch_in_areas(&watch, pc) ||
+           (kt_record_find_return(m) &&
+            kt_code_areas_has(watch.areas, m->ra - 1));
+}
+
 /* At the entry of memset(), memcpy() and the like: the instructions of these
  * functions have no callbacks. */
 static void on_range(unsigned vcpu_index, void *udata)
@@ -91,7 +100,8 @@ static void on_range(unsigned vcpu_index, void *udata)
     uint64_t len;
     KtHookCall m;
 
-    if (!shadow || !begin(&m, vcpu_index, udata)) {
+    if (!shadow || (watch.areas && !watch.areas->len) ||
+        !begin(&m, vcpu_index, udata) || !is_of_areas(&m, pc)) {
         return;
     }
     row = kt_code_classes_at(watch.classes, pc);
@@ -189,6 +199,7 @@ static unsigned add_callback(const KtCapture *c, const KtWatchFunction *f,
 void kt_access_watch_translate(const KtCapture *c, struct qemu_plugin_tb *tb,
                         size_t n)
 {
+    bool whole = kt_access_watch_in_areas(&watch, qemu_plugin_tb_vaddr(tb));
     KtWatchFunction f = { 0 };
     unsigned added = 0;
     bool down = false;
@@ -197,7 +208,9 @@ void kt_access_watch_translate(const KtCapture *c, struct qemu_plugin_tb *tb,
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
         kt_watch_function(&f, watch.classes, qemu_plugin_insn_vaddr(insn));
-        added += add_callback(c, &f, insn, n - i, &down);
+        if (whole || f.class == KT_CODE_RANGE) {
+            added += add_callback(c, &f, insn, n - i, &down);
+        }
     }
     kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, added);
 }
@@ -248,7 +261,7 @@ static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
 {
     watch.filter = filter;
     watch.budget = kt_tracer_budget(c->shared.tracer);
-    watch.classes = kt_access_code(c->shared.tracer, c->shared.kernel);
+    kt_access_watch_find_code(&watch, c->shared.tracer, c->shared.kernel);
     if (still) {
         kt_access_watch_make_shadow(&watch, boot->guest);
     }
@@ -276,10 +289,22 @@ void kt_access_watch_end_boot(KtCapture *c)
     c->shared.access = NULL;
     g_clear_pointer(&watch.shadow, kt_shadow_free);
     g_clear_pointer(&watch.classes, kt_code_classes_free);
+    g_clear_pointer(&watch.areas, kt_code_areas_free);
     g_clear_pointer(&watch.filter, kt_access_filter_free);
     memset(watch.cache_kind, 0, sizeof(watch.cache_kind));
     watch.stale = KT_STALE_NOT;
     kt_arming_ended(watch.arming, NULL);
+}
+
+/* No vCPU executes. */
+static void find_code(void *unused)
+{
+    kt_capture_lock(capture);
+    if (capture->shared.access) {
+        kt_access_watch_find_code(&watch, capture->shared.tracer,
+                                  capture->shared.kernel);
+    }
+    kt_capture_unlock(capture);
 }
 
 /* No vCPU executes. */
@@ -309,6 +334,7 @@ static void on_change(void *opaque)
 void kt_access_watch_start(KtCapture *c)
 {
     capture = c;
+    watch.find_code = find_code;
     watch.arming = kt_arming_of(c->shared.tracer);
     kt_arming_on_change(watch.arming, on_change, c);
 }

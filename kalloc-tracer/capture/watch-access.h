@@ -36,11 +36,14 @@ void kt_access_watch_begin_boot(KtCapture *c, KtBoot *boot, bool still);
  *  boot. Lock held, no vCPU executes. */
 void kt_access_watch_end_boot(KtCapture *c);
 
+/** kt_access_watch_has_code() - Return true if some code of the block at @va is
+ *  checked. */
+bool kt_access_watch_has_code(const KtAccessWatch *w, uint64_t va);
 /** kt_access_watch_wants() - Return true if the block at @va needs callbacks.
  *  @va is in kernel space. In the translator. */
 static inline bool kt_access_watch_wants(const KtCapture *c, uint64_t va)
 {
-    return c->shared.access != NULL;
+    return c->shared.access && kt_access_watch_has_code(c->shared.access, va);
 }
 /** kt_access_watch_translate() - Add callbacks to the instructions of a block.
  *  Only if accesses are checked. */

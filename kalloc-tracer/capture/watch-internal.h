@@ -4,6 +4,7 @@
 #define KT_WATCH_INTERNAL_H
 
 #include "kalloc-tracer/access/arming.h"
+#include "kalloc-tracer/access/code-areas.h"
 #include "kalloc-tracer/access/shadow.h"
 #include "kalloc-tracer/capture/watch-code.h"
 
@@ -26,6 +27,10 @@ typedef enum KtStale {
  * @arming: the tracer's part: filters, and what explains accesses
  * @shadow: (atomic, nullable) NULL until the direct map is known
  * @classes: of the kernel's code
+ * @areas: (nullable) only this code is checked, and calls of memcpy() and the
+ *         like from there. Changed while no vCPU executes
+ * @rules: (nullable, borrowed) the user's, for @classes
+ * @find_code: finds @classes and @areas anew; no vCPU executes
  * @filter: which blocks, which accesses
  * @budget: (borrowed) of the shadow
  * @stale: (atomic) see KtStale
@@ -38,6 +43,9 @@ struct KtAccessWatch {
     KtArming *arming;
     KtShadow *shadow;
     KtCodeClasses *classes;
+    KtCodeAreas *areas;
+    const KtAccessRules *rules;
+    void (*find_code)(void *unused);
     KtAccessFilter *filter;
     KtBudget *budget;
     KtStale stale;
@@ -70,6 +78,20 @@ typedef struct KtSuspect {
 /** kt_access_watch_suspect() - Judge an access to a bad byte; push an event if
  *  nothing explains it. @m: without backtrace; @m->ra is set if @s->range */
 void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s);
+
+/** kt_access_watch_find_code() - Find the classes of the kernel's code, and
+ *  which of it is checked, with the modules that are loaded now. No vCPU
+ *  executes, or the boot is not published yet. */
+void kt_access_watch_find_code(KtAccessWatch *w, KtTracer *t,
+                               const GsKernel *k);
+/** kt_access_watch_is_range() - Return true if a function begins at @va that is
+ *  checked at its entry, by arguments. */
+bool kt_access_watch_is_range(const KtAccessWatch *w, uint64_t va);
+/** kt_access_watch_in_areas() - Return true if the code at @va is checked. */
+static inline bool kt_access_watch_in_areas(const KtAccessWatch *w, uint64_t va)
+{
+    return !w->areas || kt_code_areas_has(w->areas, va);
+}
 
 /** kt_access_watch_recover() - Clear the shadow, soon, because calls were not
  *  recorded. */

@@ -246,13 +246,24 @@ static void push(KtHookCall *m, const KtSuspect *s, const KtWatchStack *st,
     kt_record_push(m, KT_EV_ACCESS, (KtHookId) { 0 }, s->va);
 }
 
+/* Return the error that an access to such a byte is. */
+static KtErrorKind kind_of(KtShadowState state)
+{
+    return state == KT_SHADOW_SLACK ? KT_ERR_OUT_OF_BOUNDS :
+           state == KT_SHADOW_FRESH ? KT_ERR_FREE_SLOT : KT_ERR_USE_AFTER_FREE;
+}
+
 void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s)
 {
-    KtAccessReason why = judge_code(w, m->c->kernel, s);
+    KtAccessReason why;
     KtCacheId now = { 0 };
     uint64_t task;
     KtWatchStack st;
 
+    if (!kt_access_filter_kind(w->filter, kind_of(s->state))) {
+        return;
+    }
+    why = judge_code(w, m->c->kernel, s);
     if (why != KT_ACCESS__COUNT) {
         explain(w, m, why, s->pc);
         return;

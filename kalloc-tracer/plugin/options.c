@@ -79,7 +79,8 @@ static bool parse_ACCESS(void *field, const char *value)
 {
     *(const char **)field = value;
     return !strcmp(value, "on") ||
-           (g_str_has_prefix(value, "cache:") && value[strlen("cache:")]);
+           (g_str_has_prefix(value, "cache:") && value[strlen("cache:")]) ||
+           (g_str_has_prefix(value, "module:") && value[strlen("module:")]);
 }
 
 static bool parse_REPORT(void *field, const char *value)
@@ -88,7 +89,7 @@ static bool parse_REPORT(void *field, const char *value)
     return !strcmp(value, "kasan");
 }
 
-#define wants_ACCESS "on, or cache:NAME"
+#define wants_ACCESS "on, cache:NAME or module:NAME"
 #define wants_BOOL "on or off"
 #define wants_REPORT "kasan"
 #define wants_SECONDS "a number of seconds, at most " \

@@ -446,11 +446,17 @@ static void start_script(Plugin *p, KtScriptJobs *script)
 static void start_access(Plugin *p, const char *what)
 {
     const char *name = what ? strchr(what, ':') : NULL;
+    KtAccessSpec spec = { 0 };
 
-    if (what) {
-        kt_access_arm(p->tracer, &(KtAccessSpec) {
-            .cache = name ? name + 1 : NULL });
+    if (!what) {
+        return;
     }
+    if (name && g_str_has_prefix(what, "module:")) {
+        spec.module = name + 1;
+    } else if (name) {
+        spec.cache = name + 1;
+    }
+    kt_access_arm(p->tracer, &spec);
 }
 
 static bool install(qemu_plugin_id_t id, const qemu_info_t *info,

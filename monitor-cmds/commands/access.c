@@ -236,6 +236,22 @@ static bool is_checked_layer(KtLayer layer, GError **errp)
     return ok;
 }
 
+/* Return true if a module is loaded whose name @pattern matches; @pattern:
+ * (nullable) */
+static bool is_loaded(const McOut *out, const char *pattern)
+{
+    const GsKernel *k = out->ctx->kernel;
+    GsModule module;
+
+    for (unsigned i = 0;
+         pattern && k && gs_kernel_nth_module(k, i, &module); i++) {
+        if (module.live && kt_name_matches(pattern, module.name)) {
+            return true;
+        }
+    }
+    return !pattern;
+}
+
 bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
 {
     g_autofree KtAccessCode *code = g_new(KtAccessCode, args->pcs->len);
@@ -243,7 +259,8 @@ bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
     const KtAccessSpec spec = {
         .cache = f->cache, .layer = f->layer, .code = code,
         .n_code = args->pcs->len, .has_pid = f->has_pid, .pid = f->pid,
-        .task = f->task, .writes = mc_given(args, MC_OPT_WRITES),
+        .task = f->task, .module = args->in,
+        .writes = mc_given(args, MC_OPT_WRITES), .kinds = args->kinds,
     };
     KtAccessInfo info = { 0 };
     g_autofree char *words = NULL;
@@ -260,9 +277,11 @@ bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
     kt_access_arm(out->ctx->tracer, &spec);
     kt_access_info(out->ctx->tracer, &info);
     words = info.text;
-    mc_out_printf(out, "accesses are checked%s: %s%s",
+    mc_out_printf(out, "accesses are checked%s: %s%s%s",
                   out->ctx->kernel_found ? "" : " when the kernel is known",
                   words ? words : "all blocks",
+                  is_loaded(out, args->in) ? "" :
+                  "; no such module is loaded yet",
                   kt_tracer_enabled(out->ctx->tracer) ? "" :
                   "; nothing is checked before ka on");
     return true;

@@ -42,6 +42,7 @@ void mc_args_deinit(McArgs *args)
     g_clear_pointer(&args->form_word, g_free);
     g_clear_pointer(&args->sort_word, g_free);
     g_clear_pointer(&args->module, g_free);
+    g_clear_pointer(&args->in, g_free);
     g_clear_pointer(&args->condition, g_free);
     g_clear_pointer(&args->derefs, g_free);
     g_clear_pointer(&args->place, g_free);

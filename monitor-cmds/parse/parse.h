@@ -62,6 +62,8 @@ typedef enum McTaskSort {
  * @kmemleak: --format kmemleak
  * @level: value of --level; 7, all levels, without it
  * @module: (owned, nullable) value of --module, a pattern
+ * @in: (owned, nullable) value of --in, a pattern
+ * @kinds: value of --only, bits by KtErrorKind; 0 without it
  * @after: value of --after, @place: (owned, nullable) its text
  * @condition, @function: (owned, nullable) values of --if and --func
  * @longer_us: value of --longer
@@ -96,6 +98,8 @@ typedef struct McArgs {
     bool kmemleak;
     unsigned level;
     char *module;
+    char *in;
+    unsigned kinds;
     uint64_t after;
     char *place;
     char *condition, *derefs, *function;
@@ -141,6 +145,8 @@ extern McOptionSetFn mc_set_format, mc_set_sort, mc_set_level, mc_set_module,
                      mc_set_count, mc_set_node;
 /* Those of trace-values.c. */
 extern McOptionSetFn mc_set_size, mc_set_alloc, mc_set_ring;
+/* Those of access-values.c. */
+extern McOptionSetFn mc_set_in, mc_set_only;
 /* Those of fault-values.c. */
 extern McOptionSetFn mc_set_value, mc_set_times, mc_set_action;
 

@@ -9,6 +9,10 @@
 #include "kalloc-tracer/tracer/tracer.h"
 #include "tests/lib/test-main.h"
 
+#include <string.h>
+
+#define MODULES 0xffffffffc0100000ull
+
 /* A tracer with two of each id. */
 typedef struct World {
     KtTracer *t;
@@ -129,18 +133,70 @@ static void test_later_name(void)
     kt_tracer_free(w.t);
 }
 
+static void test_kinds(void)
+{
+    World w = world_new();
+    g_autoptr(KtAccessFilter) any =
+        kt_access_filter_new(w.t, &(KtAccessSpec) { 0 });
+    g_autoptr(KtAccessFilter) one = kt_access_filter_new(
+        w.t, &(KtAccessSpec) { .kinds = 1u << KT_ERR_OUT_OF_BOUNDS });
+
+    g_assert_true(kt_access_filter_kind(any, KT_ERR_USE_AFTER_FREE));
+    g_assert_true(kt_access_filter_kind(one, KT_ERR_OUT_OF_BOUNDS));
+    g_assert_false(kt_access_filter_kind(one, KT_ERR_USE_AFTER_FREE));
+    kt_tracer_free(w.t);
+}
+
+/* The code of modules: those that are loaded, by a pattern. */
+static void test_modules(void)
+{
+    static const char symbols[] = "ffffffff81000000 T _stext\n"
+                                  "ffffffff81000000 T _text\n"
+                                  "ffffffff81000100 T start_kernel\n"
+                                  "ffffffff81001000 T _etext\n"
+                                  "ffffffff83000000 B _end\n";
+    World w = world_new();
+    g_autoptr(GsKernel) k = gs_kernel_new_from_data(symbols, strlen(symbols),
+                                                    "System.map", NULL);
+    g_autoptr(KtAccessFilter) all =
+        kt_access_filter_new(w.t, &(KtAccessSpec) { 0 });
+    g_autoptr(KtAccessFilter) some =
+        kt_access_filter_new(w.t, &(KtAccessSpec) { .module = "ka_*" });
+    g_autoptr(KtCodeAreas) areas = NULL;
+
+    for (unsigned i = 0; i < 3; i++) {
+        static const char *const names[] = { "ka_one", "other", "ka_two" };
+
+        g_assert_true(gs_kernel_add_module_data(
+            k, 0x1000 * (i + 1), names[i], MODULES + 0x10000 * i, 0x1000, NULL,
+            0, 0, NULL, NULL, 0, NULL));
+    }
+    gs_kernel_drop_module(k, 0x3000);
+    g_assert_null(kt_access_filter_areas(all, k));
+    g_assert_false(kt_access_filter_module(all, "ka_one"));
+    g_assert_true(kt_access_filter_module(some, "ka_one"));
+    g_assert_false(kt_access_filter_module(some, "other"));
+    areas = kt_access_filter_areas(some, k);
+    g_assert_true(kt_code_areas_has(areas, MODULES + 0xfff));
+    g_assert_false(kt_code_areas_has(areas, MODULES + 0x10000));
+    g_assert_false(kt_code_areas_has(areas, MODULES + 0x20000));
+    kt_tracer_free(w.t);
+}
+
 static void test_text(void)
 {
     const KtAccessCode code = { 0x10, 0x1f };
     g_autofree char *text = kt_access_filter_text(&(KtAccessSpec) {
         .cache = "a", .layer = KT_LAYER_LARGE, .code = &code, .n_code = 1,
-        .has_pid = true, .pid = 3, .writes = true });
+        .has_pid = true, .pid = 3, .module = "m", .writes = true,
+        .kinds = 1u << KT_ERR_USE_AFTER_FREE | 1u << KT_ERR_OUT_OF_BOUNDS });
     g_autofree char *task = kt_access_filter_text(&(KtAccessSpec) {
         .task = "x*" });
 
     g_assert_cmpstr(text, ==, "blocks of cache a, blocks of layer large, "
-                    "blocks allocated in 10-1f, accesses of pid 3, stores "
-                    "only");
+                    "blocks allocated in 10-1f, accesses of pid 3, accesses by "
+                    "code of module m, stores only, errors of kind "
+                    "use-after-free or out-of-bounds");
     g_assert_cmpstr(task, ==, "accesses of tasks x*");
 }
 
@@ -151,6 +207,8 @@ int main(int argc, char **argv)
         { "/access-filter/blocks", test_blocks },
         { "/access-filter/accesses", test_accesses },
         { "/access-filter/later-name", test_later_name },
+        { "/access-filter/kinds", test_kinds },
+        { "/access-filter/modules", test_modules },
         { "/access-filter/text", test_text },
     };
 

@@ -11,6 +11,7 @@
 
 #define TEXT 0xffffffff81000000ull
 #define SLIDE 0x1c000000ull
+#define MODULE 0xffffffffc0100000ull
 
 static const char symbols[] =
     "ffffffff81000000 T _stext\n"
@@ -249,6 +250,31 @@ static void kernels(gconstpointer variable)
     }
 }
 
+/* A module is loaded after the classes were made: which rules name it? */
+static void later_module(void)
+{
+    static const char text[] = "allocator my_pool_alloc\nallocator kfree*\n";
+    static const GsModuleSymbol sym = { MODULE, "my_pool_alloc", 't' };
+    static const GsModuleSymbol other = { MODULE + 0x10000, "other", 't' };
+    g_autoptr(GsKernel) k = open_kernel();
+    g_autoptr(KtAccessRules) rules =
+        kt_access_rules_new_from_data(text, strlen(text), "rules", NULL);
+    g_autoptr(KtCodeClasses) before = kt_code_classes_new(k, rules);
+    g_autoptr(KtCodeClasses) after = NULL;
+
+    gs_kernel_add_module_data(k, 0x1000, "m", MODULE, 0x1000, &sym, 1, 0, NULL,
+                              NULL, 0, NULL);
+    gs_kernel_add_module_data(k, 0x2000, "o", MODULE + 0x10000, 0x1000, &other,
+                              1, 0, NULL, NULL, 0, NULL);
+    g_assert_null(kt_code_classes_at(before, MODULE));
+    g_assert_true(kt_access_rules_concern(rules, k, 0x1000));
+    g_assert_false(kt_access_rules_concern(rules, k, 0x2000));
+    g_assert_false(kt_access_rules_concern(NULL, k, 0x1000));
+    after = kt_code_classes_new(k, rules);
+    g_assert_cmpint(kt_code_classes_at(after, MODULE)->class, ==,
+                    KT_CODE_ALLOCATOR);
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -258,6 +284,7 @@ int main(int argc, char **argv)
         { "/code-classes/missing", missing },
         { "/code-classes/names-once", names_once },
         { "/code-classes/user", user },
+        { "/code-classes/later-module", later_module },
         { "/code-classes/kernels", .data_fn = kernels,
           .data = "KA_TEST_KERNELS" },
         { "/code-classes/other-architectures", .data_fn = kernels,

@@ -66,7 +66,8 @@ static void bad_words_get_one_line(void)
         "types=", "script=", "script-output=f", "script-module=m",
         "without=", "without=types+", "without=type", "without=symbol:",
         "access=", "access=off", "access=cache", "access=cache:",
-        "access=module:x", "access-rules=", "report=", "report=json",
+        "access=module:", "access=task:x", "access-rules=",
+        "report=", "report=json",
         "leak-scan=", "leak-scan=-1", "leak-scan=5s", "leak-scan=86401",
     };
 
@@ -91,7 +92,7 @@ static void seconds_are_a_number(void)
     g_assert_cmpuint(o.leak_scan, ==, 0);
 }
 
-static void access_is_on_or_a_cache(void)
+static void access_is_on_or_names_something(void)
 {
     char *argv[] = { (char *)"profile=p", (char *)"kernel=k",
                      (char *)"access=on" };
@@ -107,6 +108,8 @@ static void access_is_on_or_a_cache(void)
     g_assert_cmpstr(o.access, ==, "on");
     g_assert_true(parse(&o, "access=cache:dentry", &why));
     g_assert_cmpstr(o.access, ==, "cache:dentry");
+    g_assert_true(parse(&o, "access=module:x", &why));
+    g_assert_cmpstr(o.access, ==, "module:x");
     g_assert_false(kt_options_parse(&o, 3, argv, &excluded));
     g_assert_nonnull(strstr(excluded, "'access' is for Linux only"));
 }
@@ -145,7 +148,8 @@ int main(int argc, char **argv)
         { "/options/sizes-take-suffixes", sizes_take_suffixes },
         { "/options/switches-are-on-or-off", switches_are_on_or_off },
         { "/options/seconds-are-a-number", seconds_are_a_number },
-        { "/options/access-is-on-or-a-cache", access_is_on_or_a_cache },
+        { "/options/access-is-on-or-names-something",
+          access_is_on_or_names_something },
         { "/options/hidden-sources-are-words", hidden_sources_are_words },
         { "/options/bad-words-get-one-line", bad_words_get_one_line },
         { "/options/a-profile-needs-a-kernel", a_profile_needs_a_kernel },

@@ -148,6 +148,17 @@ static void on_string(unsigned vcpu_index, void *udata)
     check_string(&m, shadow, pc, kt_vcpu_pointer(m.v, 0), len, true);
 }
 
+/* At the entry of ksize() before 6.1: the caller may use the slack. */
+static void on_ksize(unsigned vcpu_index, void *udata)
+{
+    KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
+    KtHookCall m;
+
+    if (shadow && begin(&m, vcpu_index, udata)) {
+        kt_shadow_use_slack(shadow, kt_vcpu_pointer(m.v, 0));
+    }
+}
+
 /* ---- translation --------------------------------------------------------- */
 
 static void add_exec_callback(struct qemu_plugin_insn *insn,
@@ -196,6 +207,15 @@ static unsigned add_callback(const KtCapture *c, const KtWatchFunction *f,
     return 1;
 }
 
+static unsigned add_ksize(struct qemu_plugin_insn *insn, size_t left)
+{
+    if (!kt_access_watch_is_ksize(&watch, qemu_plugin_insn_vaddr(insn))) {
+        return 0;
+    }
+    add_exec_callback(insn, on_ksize, 0, left);
+    return 1;
+}
+
 void kt_access_watch_translate(const KtCapture *c, struct qemu_plugin_tb *tb,
                         size_t n)
 {
@@ -208,6 +228,7 @@ void kt_access_watch_translate(const KtCapture *c, struct qemu_plugin_tb *tb,
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
         kt_watch_function(&f, watch.classes, qemu_plugin_insn_vaddr(insn));
+        added += add_ksize(insn, n - i);
         if (whole || f.class == KT_CODE_RANGE) {
             added += add_callback(c, &f, insn, n - i, &down);
         }

@@ -22,6 +22,9 @@ typedef enum KtStale {
     KT_STALE_CLEARING,
 } KtStale;
 
+/** Functions that say how much was reserved for a block. */
+#define KT_KSIZES 2
+
 /**
  * struct KtAccessWatch - what is watched in the running boot
  * @arming: the tracer's part: filters, and what explains accesses
@@ -35,6 +38,7 @@ typedef enum KtStale {
  * @budget: (borrowed) of the shadow
  * @stale: (atomic) see KtStale
  * @roundup: kmalloc_size_roundup() exists: ksize() grants no slack
+ * @ksize: if not: entries of functions that grant it; 0: none
  * @cache_flags: offset in struct kmem_cache, KT_NO_MEMBER: unknown
  * @typesafe, @ext_in_object: bits of it
  * @cache_kind: (atomic) by cache id: 0 unknown, else KT_CACHE_* bits
@@ -50,6 +54,7 @@ struct KtAccessWatch {
     KtBudget *budget;
     KtStale stale;
     bool roundup;
+    uint64_t ksize[KT_KSIZES];
     uint32_t cache_flags;
     uint32_t typesafe, ext_in_object;
     KtPageAt page;
@@ -87,6 +92,12 @@ void kt_access_watch_find_code(KtAccessWatch *w, KtTracer *t,
 /** kt_access_watch_is_range() - Return true if a function begins at @va that is
  *  checked at its entry, by arguments. */
 bool kt_access_watch_is_range(const KtAccessWatch *w, uint64_t va);
+/** kt_access_watch_is_ksize() - Return true if a function begins at @va that
+ *  grants slack. */
+static inline bool kt_access_watch_is_ksize(const KtAccessWatch *w, uint64_t va)
+{
+    return va && (va == w->ksize[0] || va == w->ksize[1]);
+}
 /** kt_access_watch_in_areas() - Return true if the code at @va is checked. */
 static inline bool kt_access_watch_in_areas(const KtAccessWatch *w, uint64_t va)
 {

@@ -49,5 +49,6 @@ bool kt_access_watch_is_range(const KtAccessWatch *w, uint64_t va)
 
 bool kt_access_watch_has_code(const KtAccessWatch *w, uint64_t va)
 {
-    return kt_access_watch_in_areas(w, va) || kt_access_watch_is_range(w, va);
+    return kt_access_watch_in_areas(w, va) || kt_access_watch_is_range(w, va) ||
+           kt_access_watch_is_ksize(w, va);
 }

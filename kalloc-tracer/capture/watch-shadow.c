@@ -39,9 +39,14 @@ static uint32_t flag(const GsKernel *k, const char *name, uint32_t other)
 
 bool kt_access_watch_layout(KtAccessWatch *w, const GsKernel *k)
 {
+    static const char *const ksize[KT_KSIZES] = { "ksize", "__ksize" };
     GsSymbol sym;
 
     w->roundup = gs_kernel_lookup(k, "kmalloc_size_roundup", &sym);
+    for (unsigned i = 0; i < G_N_ELEMENTS(ksize); i++) {
+        w->ksize[i] = !w->roundup && gs_kernel_lookup(k, ksize[i], &sym) ?
+                          sym.va : 0;
+    }
     w->cache_flags = member(k, "kmem_cache", "flags");
     w->typesafe = flag(k, "_SLAB_TYPESAFE_BY_RCU", TYPESAFE_BY_RCU);
     w->ext_in_object = flag(k, "_SLAB_OBJ_EXT_IN_OBJ", 0);
@@ -120,24 +125,26 @@ static bool is_checked_layer(KtLayer layer)
            layer == KT_LAYER_CACHE;
 }
 
-/* Return the bytes of the block that its owner may use. Before 6.1 ksize()
- * grants the slack of kmalloc(). */
-static uint64_t usable(const KtAccessWatch *w, const Block *b, uint8_t kind)
+/* Return the bytes of the block that its owner may use. Before 6.1 ksize() may
+ * have granted the slack of a block that is not @new. */
+static uint64_t usable(const KtAccessWatch *w, const Block *b, uint8_t kind,
+                       bool new)
 {
     bool all = kind & KT_CACHE_EXT ||
-               (!w->roundup && b->layer != KT_LAYER_CACHE);
+               (!w->roundup && !new && b->layer != KT_LAYER_CACHE);
 
     return all && b->actual ? b->actual : b->size;
 }
 
-static void mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b)
+static void mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b,
+                      bool new)
 {
     uint8_t kind = kind_of(w, t, g, b->cache);
     bool armed = (b->layer != KT_LAYER_CACHE || b->cache.v) &&
                  kt_access_filter_block(w->filter, b->layer, b->cache,
                                         b->stack);
 
-    if (!kt_shadow_alloc(w->shadow, b->va, usable(w, b, kind), b->actual,
+    if (!kt_shadow_alloc(w->shadow, b->va, usable(w, b, kind, new), b->actual,
                          armed)) {
         kt_tracer_count(t, KT_CNT_ACCESS_NO_MEMORY, 1);
     }
@@ -154,7 +161,7 @@ static void on_alloc(KtAccessWatch *w, KtHookCall *m)
     };
 
     if (is_checked_layer(b.layer)) {
-        mark_live(w, m->c->tracer, m->boot->guest, &b);
+        mark_live(w, m->c->tracer, m->boot->guest, &b, true);
     } else if (b.layer == KT_LAYER_PAGES) {
         kt_shadow_forget(w->shadow, b.va, b.size);
     }
@@ -215,8 +222,7 @@ static void on_resize(KtAccessWatch *w, KtHookCall *m)
     if (id.v && kt_tracer_cache(m->c->tracer, id, &info)) {
         actual = info.size;
     }
-    kt_shadow_resize(w->shadow, ev->va,
-                     w->roundup ? MIN(ev->size, actual) : actual, actual);
+    kt_shadow_resize(w->shadow, ev->va, MIN(ev->size, actual), actual);
 }
 
 static void change_shadow(KtHookCall *m)
@@ -289,7 +295,7 @@ static bool fill_block(const KtBlock *b, void *opaque)
                              KT_CACHE_TYPESAFE))) {
         return true;
     }
-    mark_live(f->w, f->t, f->g, &block);
+    mark_live(f->w, f->t, f->g, &block, false);
     if (freed) {
         kt_shadow_freed(f->w->shadow, b->va);
     }

@@ -5,6 +5,7 @@
  */
 #include <linux/rcupdate.h>
 #include <linux/string.h>
+#include <linux/version.h>
 
 #include "ka_access.h"
 
@@ -224,6 +225,22 @@ KA_CASE(quiet_realloc)
     return 0;
 }
 
+/* Until Linux 6.1 the owner of a block may use all that ksize() says. */
+KA_CASE(quiet_ksize)
+{
+    u8 *p = ka_access_alloc(70);
+    size_t bytes = p ? ksize(p) : 0;
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    bytes = LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) ? bytes : 70;
+    WRITE_ONCE(p[bytes - 1], 1);
+    memset(p, 0, bytes);
+    ka_access_free(p);
+    return 0;
+}
+
 struct queued {
     struct rcu_head rcu;
     u8 fill[100];
@@ -262,6 +279,6 @@ KA_CASE(quiet_words)
 const struct ka_case ka_live_cases[] = {
     KA_ROW(next_live), KA_ROW(next_freed), KA_ROW(left_live), KA_ROW(reused),
     KA_ROW(quiet_typesafe), KA_ROW(quiet_constructor), KA_ROW(quiet_realloc),
-    KA_ROW(quiet_queued), KA_ROW(quiet_words),
+    KA_ROW(quiet_ksize), KA_ROW(quiet_queued), KA_ROW(quiet_words),
     {}
 };

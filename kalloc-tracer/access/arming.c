@@ -201,6 +201,8 @@ void kt_arming_explain(KtArming *a, KtAccessReason why, uint64_t pc)
         p->n++;
     } else if (g_hash_table_size(a->places) < PLACES_MAX) {
         g_hash_table_add(a->places, g_memdup2(&key, sizeof(key)));
+    } else {
+        kt_tracer_count(a->t, KT_CNT_ACCESS_PLACES, 1);
     }
     g_mutex_unlock(&a->lock);
 }

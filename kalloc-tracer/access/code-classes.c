@@ -407,6 +407,11 @@ const char *kt_code_classes_missing(const KtCodeClasses *c, unsigned i)
     return nth_name(c->missing, i);
 }
 
+unsigned kt_code_classes_n_missing(const KtCodeClasses *c)
+{
+    return c->missing->len;
+}
+
 const char *kt_code_classes_unused(const KtCodeClasses *c, unsigned i)
 {
     return nth_name(c->unused, i);

@@ -86,6 +86,8 @@ const KtCodeFunction *kt_code_classes_nth(const KtCodeClasses *c, unsigned i);
  *  @i-th function that a kernel should have and this one has not: "a" or
  *  "a or b"; NULL after the last. */
 const char *kt_code_classes_missing(const KtCodeClasses *c, unsigned i);
+/** kt_code_classes_n_missing() - return the number of these. */
+unsigned kt_code_classes_n_missing(const KtCodeClasses *c);
 /** kt_code_classes_unused() - (borrowed, nullable) return the @i-th of the
  *  user's names that the kernel does not have; NULL after the last. */
 const char *kt_code_classes_unused(const KtCodeClasses *c, unsigned i);

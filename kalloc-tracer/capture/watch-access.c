@@ -289,6 +289,8 @@ static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
     if (watch.shadow) {
         kt_access_watch_fill(&watch, c->shared.tracer, boot->guest);
     }
+    kt_tracer_count(c->shared.tracer, KT_CNT_ACCESS_MISSING,
+                    kt_code_classes_n_missing(watch.classes));
     c->shared.access = &watch;
     kt_arming_begun(watch.arming, qemu_plugin_get_virtual_ns(0) / 1000);
 }

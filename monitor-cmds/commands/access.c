@@ -49,12 +49,8 @@ static unsigned n_missing(const McOut *out)
 {
     const GsKernel *k = mc_symbols(out->ctx);
     g_autoptr(KtCodeClasses) c = k ? kt_access_code(out->ctx->tracer, k) : NULL;
-    unsigned n = 0;
 
-    while (c && kt_code_classes_missing(c, n)) {
-        n++;
-    }
-    return n;
+    return c ? kt_code_classes_n_missing(c) : 0;
 }
 
 static void print_state(McOut *out, const KtAccessInfo *info)

@@ -113,6 +113,8 @@ static void test_places(void)
     }
     kt_access_places(t, add_place, &sum);
     g_assert_cmpuint(sum.places, ==, 4096);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_ACCESS_PLACES), ==,
+                     10000 - 4096);
 }
 
 int main(int argc, char **argv)

@@ -88,6 +88,8 @@ def write(name, text):
 WORKLOADS = {
     'panic': 'echo c >/proc/sysrq-trigger\n',
     'reboot': 'reboot -f\n',
+    'stale': 'insmod /share/ka_access.ko\n'
+             'echo uaf_load >/sys/module/ka_access/parameters/run\n',
     'error-panic': 'insmod /share/ka_errors.ko kind=double-free\n'
                    'echo c >/proc/sysrq-trigger\n',
 }
@@ -103,6 +105,7 @@ def initrd_with_errors():
                     kernel_file('6.12', ''), modules], check=True)
     oracle.make_share(share, ['kexec.sh'], '6.12')
     for path in (os.path.join(modules, 'ka_errors.ko'),
+                 os.path.join(modules, 'ka_access.ko'),
                  os.path.join(oracle.INSIDE, 'errors.sh'), kernel_file('6.12')):
         shutil.copy(path, share)
     shutil.copy(paths()['initrd-6.12'], os.path.join(share, 'initrd'))
@@ -139,6 +142,13 @@ bad = ('--initrd', initrd, '--append',
 with tap.test('an error: status 1, one line, one failure'):
     text = expect(1, sweep(*bad))
     assert 'error[double-free ' in text and ' 1 errors, 0 supp' in text, text
+    junit(tests=1, failures=1, errors=0, skipped=0)
+
+with tap.test('--access: a use after free is an error, and only with it'):
+    stale = ('--initrd', initrd, '--append', 'ka.run=stale ka.end=poweroff')
+    expect(0, sweep(*stale))
+    text = expect(1, sweep('--access', *stale))
+    assert 'error[use-after-free ' in text and ' 1 errors, 0 supp' in text, text
     junit(tests=1, failures=1, errors=0, skipped=0)
 
 with tap.test('a suppressed error: status 0, the unused one is named'):

@@ -45,6 +45,8 @@ METRICS = [Metric(*row) for row in (
      'CPU time of that boot and workload: with access=on / without'),
     ('access.one_cache', 'ratio', 'access',
      'the same with access=cache:dentry'),
+    ('access.one_module', 'ratio', 'access',
+     'the same with access=module:NAME, of a module that is loaded first'),
     ('access.boot_dense', 'ratio', 'access',
      'the same with access=on, of a workload that does next to nothing but '
      'make events'),
@@ -283,6 +285,19 @@ def group_against(args):
             'against.event_mean': ratio(found, 'mean_ns')}, raw(found)
 
 
+def one_module(args, work):
+    with tempfile.TemporaryDirectory(prefix='ka-bench.') as tmp:
+        share = oracle.make_share(tmp, [os.path.join(HERE, 'module.sh')],
+                                  args.kernel, modules=True)
+        how = {**work, 'run': 'module', 'share': share}
+        return pairs(args.pairs,
+                     lambda: measure('start', True,
+                                     plugin_opts='access=module:ka_life',
+                                     **how),
+                     lambda: measure('start', True, **how),
+                     'access.one_module')
+
+
 def group_access(args):
     work = {'kernel': args.kernel, 'run': 'sums',
             'n': f'{ROUNDS}:{sums_for(args)}'}
@@ -297,7 +312,9 @@ def group_access(args):
                       lambda: measure('start', True, **how), name)
         values[name] = ratio(found, 'cpu')
         samples += raw(found)
-    return values, samples
+    found = one_module(args, work)
+    values['access.one_module'] = ratio(found, 'cpu')
+    return values, samples + raw(found)
 
 
 def group_dense(args):

@@ -6,6 +6,8 @@ are errors; other code has no callbacks. Rules of a file count for functions of
 a module that is loaded later, and --only chooses kinds of errors. Oracle: what
 the module ka_access prints.
 
+On 5.10 accesses to slack are errors, unless ksize() granted it.
+
 usage: test_access_in.py [--short] [--kernel K]...
 """
 import json
@@ -97,6 +99,17 @@ def test_rules(tap, kernel):
         assert len(rest) == 1 and rest[0]['error'] == 'use-after-free', rest
 
 
+def test_slack(tap, kernel):
+    """ksize() grants slack until 6.1."""
+    with tap.test(f'{kernel}: slack is checked until ksize() grants it'):
+        cases = 'oob_store', 'krealloc_less', 'quiet_ksize', 'quiet_realloc'
+        log, errors, _, _ = run(kernel, cases, name='access-slack',
+                                plugin_opts='access=module:ka_access')
+        check_ran(log, cases)
+        found, rest = cases_of(errors, cases)
+        assert found == {'oob_store', 'krealloc_less'} and not rest, errors
+
+
 def main():
     ap = programs.arguments(__doc__, short='6.12 only', smp=False)
     args = programs.parse(ap)
@@ -104,6 +117,8 @@ def main():
     for kernel in args.kernel:
         test_module(tap, kernel)
         test_rules(tap, kernel)
+    for kernel in args.kernel if args.short else (*args.kernel, '5.10'):
+        test_slack(tap, kernel)
     tap.done()
 
 

@@ -174,12 +174,15 @@ class Stops:
     def has_bad_orc(self, symbol, pc):
         """The ORC data of 6.1 to 7.3 is wrong at one instruction of entries of
         exceptions, `mov %rax,%rsp` behind `call error_entry`: all registers are
-        saved already. If a vCPU stands there, callers are garbage."""
-        if self.rules != 'ORC' or not self.words or \
-                not symbol.startswith('asm_'):
+        saved already. If a vCPU stands there, callers are garbage. If it stands
+        at the `ret` of error_entry, gdb returns there by a rule of its own,
+        ka goes on at the interrupted code."""
+        if self.rules != 'ORC' or not self.words:
             return False
         code = struct.pack('<2I', *self.words(self.debugger, pc - 5, 2))
-        return code[0] == 0xe8 and code[5:] == b'\x48\x89\xc4'
+        return symbol.startswith('error_entry+') and code[5] == 0xc3 or \
+            symbol.startswith('asm_') and code[0] == 0xe8 and \
+            code[5:] == b'\x48\x89\xc4'
 
     def check(self):
         ours = self.ours(self.debugger)

@@ -136,7 +136,8 @@ typedef enum KtEventFlag {
  * @stack: backtrace; the first frame is the caller of the hooked function,
  *         ACCESS: the instruction
  * @task: 0: unknown
- * @gfp: guest gfp flags, as the caller passed them
+ * @gfp: guest gfp flags, as the caller passed them; ACCESS: microseconds, up
+ *       to @us, in which the access was made
  * @cache: kmem_cache; ACCESS: the one that the page belongs to now; 0: unknown
  * @kind, @flags: KtEventKind, KtEventFlag bits
  * @hook: the hooked function

@@ -84,6 +84,7 @@ void kt_vcpu_reset(KtVcpu *v)
     kt_vcpu_end_points(v);
     v->page_free = (KtPageFree) { 0 };
     v->allocating = (KtAllocating) { 0 };
+    v->recorded_us = 0;
     v->tag_bits = 0;
     v->trapped = false;
     v->point_trapped = v->point_stopped = false;

@@ -58,6 +58,7 @@ typedef struct KtVcpuReg {
  * @count: counters of this vCPU
  * @counted: the part of @count that was added to the tracer's counters
  * @suspects, @suspects_ms: suspects of access checks not long ago, and when
+ * @recorded_us: time of the last event, while accesses are checked
  * @handle: QEMU's handles of @reg, to write registers
  * @shown: of KtVcpuReg; NULL: there is no such vCPU
  */
@@ -84,6 +85,7 @@ typedef struct KtVcpu {
     KtAllocating allocating;
     unsigned suspects;
     uint64_t suspects_ms;
+    uint64_t recorded_us;
     struct qemu_plugin_register *handle[GS_REG__COUNT];
     GArray *shown;
 } __attribute__((aligned(64))) KtVcpu;

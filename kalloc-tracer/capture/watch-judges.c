@@ -231,11 +231,20 @@ static bool has_time(KtVcpu *v)
     return true;
 }
 
+/* Return the microseconds, up to @us, in which the access was made: after the
+ * last event of this vCPU. A loaded snapshot can set the time back. */
+static uint32_t uncertain_us(const KtVcpu *v, uint64_t us)
+{
+    return us < v->recorded_us ? UINT32_MAX :
+                                 MIN(us - v->recorded_us, UINT32_MAX);
+}
+
 static void push(KtHookCall *m, const KtSuspect *s, const KtWatchStack *st,
                  KtCacheId now)
 {
     m->ev.stack = kt_watch_intern(m, st);
     m->ev.us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
+    m->ev.gfp = uncertain_us(m->v, m->ev.us);
     m->ev.cpu = m->v->index;
     m->ev.size = s->len;
     m->ev.actual = s->bad - s->va;

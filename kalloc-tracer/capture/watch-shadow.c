@@ -268,6 +268,7 @@ void kt_access_watch_push(KtHookCall *m)
     if (first) {
         change_shadow(m);
     }
+    m->v->recorded_us = m->ev.us ? m->ev.us : m->v->recorded_us;
 }
 
 /* ---- blocks of the map --------------------------------------------------- */

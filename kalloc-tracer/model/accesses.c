@@ -52,12 +52,39 @@ static bool has_other_owner(const KtRec *r, const KtEvent *ev)
     return ev->cache.v && (!object || (r->cache && r->cache != ev->cache.v));
 }
 
+/* The time at which the access was made, at the earliest. */
+static uint64_t earliest_us(const KtEvent *ev)
+{
+    return ev->us - MIN(ev->gfp, ev->us);
+}
+
+/*
+ * Return true if a store may have been made before another vCPU freed the
+ * block, or was handed it out. A vCPU examines its store afterwards. If the
+ * store released the block, the other vCPU may have been faster:
+ *
+ *     vCPU 0   refs = 1  ....................  examines the store: freed?
+ *     vCPU 1              refs = 0, kfree()
+ *
+ * A load releases nothing, and a range is examined before its access.
+ */
+static bool may_precede(const KtModel *m, const Access *a)
+{
+    const KtRec *r = kt_rec(&m->blocks, a->index);
+    const KtEnd *e = r->freed && r->end ? kt_end(&m->blocks, r->end) : NULL;
+    uint64_t us = e ? e->free_us : r->alloc_us;
+    unsigned cpu = e ? e->cpu : r->cpu;
+
+    return (a->ev->flags & (KT_EVF_WRITE | KT_EVF_RANGE)) == KT_EVF_WRITE &&
+           cpu != a->ev->cpu && us >= earliest_us(a->ev);
+}
+
 static KtVerdict rule_block(const KtModel *m, const Access *a,
                             KtErrorKind *kind)
 {
     const KtRec *r = kt_rec(&m->blocks, a->index);
 
-    if (r->old || has_other_owner(r, a->ev) ||
+    if (r->old || has_other_owner(r, a->ev) || may_precede(m, a) ||
         (r->freed && is_unsure(m, a->ev))) {
         return KT_OK_UNKNOWN;
     }
@@ -70,7 +97,7 @@ static KtVerdict rule_block(const KtModel *m, const Access *a,
         return KT_BAD;
     }
     /* Another vCPU was just handed out the block when the access was made. */
-    return r->alloc_us >= a->ev->us ? KT_OK_UNKNOWN : KT_OK;
+    return r->alloc_us >= earliest_us(a->ev) ? KT_OK_UNKNOWN : KT_OK;
 }
 
 /* ---- the error ---------------------------------------------------------- */

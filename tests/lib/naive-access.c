@@ -111,6 +111,23 @@ static bool is_other(const NaiveBlock *x, const KtEvent *ev)
     return x->b.cache.v && x->b.cache.v != ev->cache.v;
 }
 
+static uint64_t earliest(const KtEvent *ev)
+{
+    return ev->us > ev->gfp ? ev->us - ev->gfp : 0;
+}
+
+/* Another vCPU freed or allocated the block, perhaps after the store. */
+static bool may_precede(const NaiveBlock *x, const KtEvent *ev)
+{
+    bool freed = x->b.state == KT_BLOCK_FREED;
+
+    if (!(ev->flags & KT_EVF_WRITE) || ev->flags & KT_EVF_RANGE) {
+        return false;
+    }
+    return freed ? x->b.free_cpu != ev->cpu && x->b.free_us >= earliest(ev) :
+                   x->b.alloc_cpu != ev->cpu && x->b.alloc_us >= earliest(ev);
+}
+
 void naive_access(Naive *m, const KtEvent *ev)
 {
     uint64_t bad = ev->va + ev->actual < ev->va ? UINT64_MAX :
@@ -127,14 +144,14 @@ void naive_access(Naive *m, const KtEvent *ev)
         return;
     }
     freed = x->b.state == KT_BLOCK_FREED;
-    if (x->old || is_other(x, ev) ||
+    if (x->old || is_other(x, ev) || may_precede(x, ev) ||
         (freed && (m->unseen || m->blind || ev->flags & KT_EVF_UNSURE))) {
         m->unjudged++;
     } else if (freed) {
         add(m, KT_ERR_USE_AFTER_FREE, ev, bad, x);
     } else if (bad - x->b.va >= x->b.requested) {
         add(m, KT_ERR_OUT_OF_BOUNDS, ev, bad, x);
-    } else if (x->b.alloc_us >= ev->us) {
+    } else if (x->b.alloc_us >= earliest(ev)) {
         m->unjudged++;
     } else {
         m->disagreed++;

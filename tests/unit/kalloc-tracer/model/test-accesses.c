@@ -138,6 +138,48 @@ static void slots_that_nobody_had(void)
 
 /* ---- what is not certain ------------------------------------------------- */
 
+/* An access that was made up to @before microseconds ago. Each event is one
+ * microsecond later than the last. */
+static void access_before(FedTracer *w, uint32_t before, unsigned cpu,
+                          unsigned flags)
+{
+    push(w, (KtEvent) { .kind = KT_EV_ACCESS, .va = VA, .size = 4,
+                        .gfp = before, .cpu = cpu, .flags = flags });
+}
+
+/* The store may have released the block, and was examined too late. */
+static void store_before_the_free_of_another(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc(&w, VA, 64);
+    push(&w, (KtEvent) { .kind = KT_EV_FREE, .va = VA, .cpu = 1,
+                         .family = KT_FAMILY_KFREE });
+    access_before(&w, 1, 0, KT_EVF_WRITE);
+    access_before(&w, UINT32_MAX, 0, KT_EVF_WRITE);
+    g_assert_cmpuint(counter(&w, KT_CNT_ACCESS_UNJUDGED), ==, 2);
+    /* The vCPU had an event after the free; the same vCPU freed it; a load; a
+     * range, which is examined before. */
+    access_before(&w, 2, 0, KT_EVF_WRITE);
+    access_before(&w, 10, 1, KT_EVF_WRITE);
+    access_before(&w, 10, 0, 0);
+    access_before(&w, 10, 0, KT_EVF_WRITE | KT_EVF_RANGE);
+    g_assert_cmpuint(last_error(&w).access.count, ==, 4);
+    judged(&w, UAF, 2, 0);
+}
+
+/* The block was freed after the store, and is allocated again. */
+static void store_before_the_block_is_reused(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA, .size = 2,
+                         .actual = 64, .layer = KT_LAYER_KMALLOC,
+                         .cpu = 1 });
+    access_before(&w, 1, 0, KT_EVF_WRITE);
+    judged(&w, "", 1, 0);
+}
+
 static void what_the_map_says_is_right(void)
 {
     FedTracer w = fed_tracer_new(true);
@@ -346,6 +388,8 @@ static const TestCase cases[] = {
     { "/access/unsure", functions_that_are_not_hooked },
     { "/access/other-owner", pages_that_went_on },
     { "/access/meanwhile", handed_out_meanwhile },
+    { "/access/store-before-free", store_before_the_free_of_another },
+    { "/access/store-before-reuse", store_before_the_block_is_reused },
     { "/access/repeats", repeats_are_counted },
     { "/access/neighbour", a_live_block_in_front },
     { "/access/no-neighbour", no_live_block_in_front },

@@ -29,18 +29,22 @@ static bool is_unsure(const KtModel *m, const KtEvent *ev)
     return m->unseen || m->blind || (ev->flags & KT_EVF_UNSURE);
 }
 
-/* No block is known there. The block that was may be evicted. */
+/* No block is known there. The block that was may be evicted. A slot that
+ * nobody owns was on a list of the allocator, whatever happened before. */
 static KtVerdict rule_nothing(const KtModel *m, const KtEvent *ev,
                               KtErrorKind *kind)
 {
     bool evicted = m->count[KT_CNT_EVICT_FREED] ||
                    kt_counters_get(m->counters, KT_CNT_EVICT_FREED);
 
-    if (m->gap || !m->complete || evicted || is_unsure(m, ev)) {
+    if (m->gap || is_unsure(m, ev)) {
         return KT_OK_UNKNOWN;
     }
-    *kind = KT_ERR_FREE_SLOT;
-    return ev->flags & KT_EVF_FREE_SLOT ? KT_BAD : KT_OK;
+    if (ev->flags & KT_EVF_FREE_SLOT) {
+        *kind = KT_ERR_FREE_SLOT;
+        return KT_BAD;
+    }
+    return m->complete && !evicted ? KT_OK : KT_OK_UNKNOWN;
 }
 
 /* Return true if the block was freed, and the page went on to a slab of another

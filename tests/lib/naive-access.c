@@ -90,11 +90,12 @@ static void add(Naive *m, KtErrorKind kind, const KtEvent *ev, uint64_t bad,
 
 static void no_block(Naive *m, const KtEvent *ev, uint64_t bad)
 {
-    if (m->gap || !m->complete || m->unseen || m->blind ||
-        ev->flags & KT_EVF_UNSURE) {
+    if (m->gap || m->unseen || m->blind || ev->flags & KT_EVF_UNSURE) {
         m->unjudged++;
     } else if (ev->flags & KT_EVF_FREE_SLOT) {
         add(m, KT_ERR_FREE_SLOT, ev, bad, NULL);
+    } else if (!m->complete) {
+        m->unjudged++;
     } else {
         m->disagreed++;
     }

@@ -136,6 +136,16 @@ static void slots_that_nobody_had(void)
     judged(&w, "free-slot", 0, 1);
 }
 
+/* The allocator's list had the slot, so earlier events do not matter. */
+static void free_slots_when_tracing_began_late(void)
+{
+    FedTracer w = fed_tracer_new(false);
+
+    access_of(&w, VA, 8, 0, KT_EVF_FREE_SLOT);
+    access_of(&w, VA + 64, 8, 0, 0);
+    judged(&w, "free-slot", 1, 0);
+}
+
 /* ---- what is not certain ------------------------------------------------- */
 
 /* An access that was made up to @before microseconds ago. Each event is one
@@ -382,6 +392,7 @@ static const TestCase cases[] = {
     { "/access/first-bad-byte", the_first_bad_byte_decides },
     { "/access/pages", freed_pages },
     { "/access/slots", slots_that_nobody_had },
+    { "/access/slots-late", free_slots_when_tracing_began_late },
     { "/access/right", what_the_map_says_is_right },
     { "/access/gap", blocks_from_before_a_gap },
     { "/access/unseen", memory_handed_out_unseen },

@@ -247,6 +247,11 @@ KtCodeAreas *kt_access_filter_areas(const KtAccessFilter *f, const GsKernel *k)
     return areas;
 }
 
+bool kt_access_filter_slots(const KtAccessFilter *f)
+{
+    return !f->spec->n_code;
+}
+
 bool kt_access_filter_access(KtAccessFilter *f, KtTaskId task, bool write)
 {
     return (write || !f->spec->writes) && passes(f, &f->tasks, task.v);

@@ -366,15 +366,34 @@ void kt_shadow_use_slack(KtShadow *s, uint64_t va)
     }
 }
 
-void kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len)
+/* Another vCPU may hand out the memory meanwhile: its code stays. */
+static void mark_if_unknown(KtShadow *s, Span r)
 {
-    Span r = span_of(s, va, len);
-
     for (uint64_t i = r.from; i < r.to; i++) {
+        uint8_t code = UNKNOWN;
+
         if (!get(s, i)) {
-            mark(s, (Span) { i, i + 1 }, FRESH);
+            __atomic_compare_exchange_n(&s->codes[i], &code, FRESH, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
         }
     }
+}
+
+bool kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len)
+{
+    Span r = span_of(s, va, len);
+    bool all = true;
+
+    while (r.from < r.to) {
+        Span part = next_page(&r);
+
+        if (touch(s, part.from / PAGE)) {
+            mark_if_unknown(s, part);
+        } else {
+            all = false;
+        }
+    }
+    return all;
 }
 
 void kt_shadow_forget(KtShadow *s, uint64_t va, uint64_t len)

@@ -9,7 +9,8 @@
  *     11 to 18  the same; a block begins in this granule
  *     80        freed
  *     90        slack: the allocator reserved it, nobody asked for it
- *     a0        fresh: a slot of a slab that was never handed out
+ *     a0        fresh: a slot of a slab that nobody owns, and that nobody was
+ *               seen to free
  *
  * The low four bits are the number of good bytes, except in code 00. Example:
  * a block with 20 requested and 32 reserved bytes, then the same block freed:
@@ -166,9 +167,9 @@ void kt_shadow_resize(KtShadow *s, uint64_t va, uint64_t requested,
  *  the allocator reserved. Nothing happens if the shadow does not know a live
  *  block that begins at @va. */
 void kt_shadow_use_slack(KtShadow *s, uint64_t va);
-/** kt_shadow_fresh() - mark slots of a slab that were never handed out. Only
- *  granules that are unknown change. */
-void kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len);
+/** kt_shadow_fresh() - mark slots of a slab that nobody owns. Only granules
+ *  that are unknown change. Returns: false if the budget refused memory. */
+bool kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len);
 /** kt_shadow_forget() - make each granule unknown that has a byte in
  *  [@va, @va + @len): the memory has another owner now. Cheap if nothing was
  *  marked there. */

@@ -314,6 +314,7 @@ void kt_access_watch_end_boot(KtCapture *c)
     g_clear_pointer(&watch.classes, kt_code_classes_free);
     g_clear_pointer(&watch.areas, kt_code_areas_free);
     g_clear_pointer(&watch.filter, kt_access_filter_free);
+    g_clear_pointer(&watch.slots, kt_slot_reader_free);
     memset(watch.cache_kind, 0, sizeof(watch.cache_kind));
     watch.stale = KT_STALE_NOT;
     kt_arming_ended(watch.arming, NULL);

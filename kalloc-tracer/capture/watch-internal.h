@@ -25,6 +25,10 @@ typedef enum KtStale {
 /** Functions that say how much was reserved for a block. */
 #define KT_KSIZES 2
 
+/** struct KtSlotReader - reads the lists of free objects of the running guest;
+ *  see watch-slots.c */
+typedef struct KtSlotReader KtSlotReader;
+
 /**
  * struct KtAccessWatch - what is watched in the running boot
  * @arming: the tracer's part: filters, and what explains accesses
@@ -37,6 +41,7 @@ typedef enum KtStale {
  * @filter: which blocks, which accesses
  * @budget: (borrowed) of the shadow
  * @stale: (atomic) see KtStale
+ * @slots: (atomic, nullable) made when a list of free objects is first read
  * @roundup: kmalloc_size_roundup() exists: ksize() grants no slack
  * @ksize: if not: entries of functions that grant it; 0: none
  * @cache_flags: offset in struct kmem_cache, KT_NO_MEMBER: unknown
@@ -53,6 +58,7 @@ struct KtAccessWatch {
     KtAccessFilter *filter;
     KtBudget *budget;
     KtStale stale;
+    KtSlotReader *slots;
     bool roundup;
     uint64_t ksize[KT_KSIZES];
     uint32_t cache_flags;
@@ -113,6 +119,11 @@ bool kt_access_watch_layout(KtAccessWatch *w, const GsKernel *k);
 /** kt_access_watch_make_shadow() - Make the shadow if the direct map is known.
  *  Any vCPU, or while no vCPU executes. */
 void kt_access_watch_make_shadow(KtAccessWatch *w, KtGuest *g);
+/** kt_access_watch_slots() - Mark the free slots of the slab that contains @va,
+ *  where an object was just allocated. */
+void kt_access_watch_slots(KtAccessWatch *w, KtHookCall *m, uint64_t va);
+/** kt_slot_reader_free() - @r: (owned, nullable) */
+void kt_slot_reader_free(KtSlotReader *r);
 /** kt_access_watch_fill() - Mark the blocks that the map has. No vCPU
  *  executes. */
 void kt_access_watch_fill(KtAccessWatch *w, KtTracer *t, KtGuest *g);

@@ -3,7 +3,8 @@
  * The shadow of access checks, as events of blocks change it. Each vCPU changes
  * it for its own events, before it pushes them.
  *
- *     allocation   live up to the requested size, slack behind
+ *     allocation   live up to the requested size, slack behind; if it is the
+ *                  first in its slab, other slots are marked (watch-slots.c)
  *     free         bad, except in caches whose readers may use freed objects
  *     pages        unknown: the page has another owner
  */
@@ -136,7 +137,8 @@ static uint64_t usable(const KtAccessWatch *w, const Block *b, uint8_t kind,
     return all && b->actual ? b->actual : b->size;
 }
 
-static void mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b,
+/* Return true if accesses to the block are checked. */
+static bool mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b,
                       bool new)
 {
     uint8_t kind = kind_of(w, t, g, b->cache);
@@ -147,10 +149,24 @@ static void mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b,
     if (!kt_shadow_alloc(w->shadow, b->va, usable(w, b, kind, new), b->actual,
                          armed)) {
         kt_tracer_count(t, KT_CNT_ACCESS_NO_MEMORY, 1);
+        return false;
     }
+    return armed;
 }
 
 /* ---- events -------------------------------------------------------------- */
+
+/* The slot of the block was unknown. If readers may use freed objects of the
+ * cache, it became unknown when it was freed. */
+static void on_new_slot(KtAccessWatch *w, KtHookCall *m, const Block *b)
+{
+    if (b->layer != KT_LAYER_LARGE && b->cache.v &&
+        kt_access_filter_slots(w->filter) &&
+        !(kind_of(w, m->c->tracer, m->boot->guest, b->cache) &
+          KT_CACHE_TYPESAFE)) {
+        kt_access_watch_slots(w, m, b->va);
+    }
+}
 
 static void on_alloc(KtAccessWatch *w, KtHookCall *m)
 {
@@ -160,8 +176,12 @@ static void on_alloc(KtAccessWatch *w, KtHookCall *m)
         .layer = ev->layer, .cache = ev->cache, .stack = ev->stack,
     };
 
+    bool new = kt_shadow_state(w->shadow, b.va) == KT_SHADOW_UNKNOWN;
+
     if (is_checked_layer(b.layer)) {
-        mark_live(w, m->c->tracer, m->boot->guest, &b, true);
+        if (mark_live(w, m->c->tracer, m->boot->guest, &b, true) && new) {
+            on_new_slot(w, m, &b);
+        }
     } else if (b.layer == KT_LAYER_PAGES) {
         kt_shadow_forget(w->shadow, b.va, b.size);
     }

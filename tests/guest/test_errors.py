@@ -56,7 +56,7 @@ WITHOUT = ('types', 'data', 'percpu', 'unwind', ALL,
            'symbol:__kmalloc_cache_noprof')
 SHORT_WITHOUT = ALL + '+symbol:delayed_vfree_work', 'types'
 # Kinds of kernels other than Linux; test_baremetal.py has a case. Kinds of
-# accesses: test_access.py. Nothing finds a free-slot yet, see docs/errors.md.
+# accesses: test_access.py.
 OTHERS = {'wrong-size', 'use-after-free', 'out-of-bounds', 'free-slot'}
 TRUTH = re.compile(r'ka_errors: (\S+) va=(\w+) block=(\w+) bad=(\S+) '
                    r'alloc=(\S+)')

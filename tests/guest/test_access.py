@@ -49,7 +49,7 @@ def check_kasan(name, truth, reports):
     assert (said.function, said.rw) == (want.function, want.rw), text
     assert want.size in (None, said.size), text
     assert said.kind == want.kind, text
-    if said.offset is None or name == accesses.KASAN_OTHER_BLOCK:
+    if said.offset is None or name in accesses.KASAN_OTHER_BLOCK:
         return      # KASAN does not know blocks of pages
     assert said[4:6] == want[4:6], text
     if name != accesses.KASAN_NO_NAMES:
@@ -118,7 +118,7 @@ def differences(name, said, want):
     """Return what differs between the facts of ka and those of an oracle,
     which may not know who allocated and freed the block."""
     got = said._asdict()
-    if name == accesses.ALIKE:
+    if name in accesses.ALIKE:
         got['kind'], got['free'] = want.kind, want.free
     if name in accesses.EITHER:
         got['rw'] = want.rw
@@ -140,10 +140,20 @@ def check_found(name, truth, errors, report):
     assert not wrong, f'not as the module says: {wrong}\n{text}'
     kasan_says = report and accesses.facts_of_kasan(report, truth)
     if kasan_says and kasan_says.offset is not None and \
-            name != accesses.KASAN_OTHER_BLOCK:
+            name not in accesses.KASAN_OTHER_BLOCK:
         wrong = differences(name, said, kasan_says)
         assert not wrong, f'not as KASAN says: {wrong}\n{text}'
     assert said.alloc, f'no site allocated it\n{text}'
+
+
+def check_slot(truth, errors):
+    """Check an error of a slot that nobody owns."""
+    text = '\n'.join(json.dumps(e) for e in errors)
+    assert errors, 'ka reports nothing'
+    e = errors[0]
+    want = 'free-slot', truth.rw, truth.size, truth.at
+    assert (e['error'], e['error_access'], e['error_access_size'],
+            int(e['error_va'], 16)) == want, f'not {want}: {text}'
 
 
 def check_case(tap, kernel, name, truth, errors, report):
@@ -152,6 +162,8 @@ def check_case(tap, kernel, name, truth, errors, report):
                   (f'misses it ({missed})' if missed else 'reports it')):
         if missed:
             assert not errors, errors
+        elif name in accesses.FREE_SLOT:
+            check_slot(truth, errors)
         else:
             check_found(name, truth, errors, report)
 

@@ -44,13 +44,16 @@ KASAN_MISSES = {
     'oob_vmalloc': 'vmalloc',       # without CONFIG_KASAN_VMALLOC
     'in_bpf_program': 'BPF',
 }
-# KASAN takes the access for one behind the block to the left.
-KASAN_OTHER_BLOCK = 'left_live'
+# KASAN takes the access for one behind the block to the left, or for one to
+# the slot there.
+KASAN_OTHER_BLOCK = 'left_live', 'left_slot', 'next_page'
 # KASAN has no names for functions of a module that is gone.
 KASAN_NO_NAMES = 'of_gone'
 # An overflow into a freed block is a use of that block, too. ka names the live
 # block in front of it as the neighbour.
-ALIKE = 'next_freed'
+ALIKE = 'next_freed', 'next_slot'
+# ka sees an access to a slot that nobody owns. No block ends near it.
+FREE_SLOT = 'left_slot', 'next_page'
 # ka sees instructions, KASAN what the compiler or a function is about to do:
 # an assignment of 16 bytes is two stores, and a copy can be many loads.
 OTHER_SIZE = ('oob_16', 'uaf_16', 'memcmp', 'memchr', 'copy_to_user',
@@ -129,13 +132,15 @@ def facts_of_ka(error, truth):
     it in the stack."""
     trace = functions(error['error_stack_symbols'])
     block, size = error['va'], error['requested']
+    alloc = error.get('alloc_symbols')
     if truth.kind == 'out-of-bounds' and 'neighbour_va' in error:
         block, size = error['neighbour_va'], error['neighbour_size']
+        alloc = error['neighbour_alloc_symbols']
     return Facts(truth.site if truth.site in trace else trace and trace[0],
                  error['error'], error['error_access'],
                  error['error_access_size'],
                  int(error['error_va'], 16) - int(block, 16), size,
-                 site_in(functions(error['alloc_symbols'])),
+                 site_in(functions(alloc)),
                  site_in(functions(error.get('free_symbols'))))
 
 

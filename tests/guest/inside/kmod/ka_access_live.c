@@ -3,6 +3,7 @@
  * ka_access: accesses to memory of another block, live or freed; and accesses
  * that are no errors, but come close to one.
  */
+#include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
 #include <linux/version.h>
@@ -130,6 +131,116 @@ KA_CASE(left_live)
     READ_ONCE(r->right[-1]);
     empty_row(r);
     return 0;
+}
+
+/* ---- slots that nobody owns ---------------------------------------------- */
+
+/* They are only read: the allocator keeps its links there. */
+
+/* The first blocks of a new slab. */
+struct first {
+    struct kmem_cache *cache;
+    size_t size;
+    u8 *block[KA_TRIES];
+};
+
+static bool is_same_slab(const void *a, const void *b)
+{
+    return virt_to_head_page(a) == virt_to_head_page(b);
+}
+
+static bool is_owned(const struct first *f, const u8 *at)
+{
+    int i;
+
+    for (i = 0; i < KA_TRIES; i++) {
+        if (f->block[i] && at >= f->block[i] && at < f->block[i] + f->size) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Return a block that has a free slot at this distance. */
+static u8 *find_block(const struct first *f, long distance)
+{
+    int i;
+
+    for (i = 0; i < KA_TRIES && f->block[i]; i++) {
+        u8 *at = f->block[i] + distance;
+
+        if (is_same_slab(f->block[i], at) && !is_owned(f, at)) {
+            return f->block[i];
+        }
+    }
+    return NULL;
+}
+
+static u8 *take_beside_free(struct first *f, size_t size, long distance)
+{
+    u8 *found = NULL;
+    int i;
+
+    f->size = size;
+    f->cache = kmem_cache_create("ka_access_first", size, 0, SLAB_NOLEAKTRACE,
+                                 NULL);
+    for (i = 0; i < KA_TRIES && f->cache && !found; i++) {
+        f->block[i] = ka_access_take(f->cache);
+        found = find_block(f, distance);
+    }
+    return found;
+}
+
+static void give_first(struct first *f)
+{
+    int i;
+
+    for (i = 0; i < KA_TRIES; i++) {
+        if (f->block[i]) {
+            ka_access_give(f->cache, f->block[i]);
+        }
+    }
+    kmem_cache_destroy(f->cache);
+}
+
+KA_CASE(next_slot)
+{
+    struct first f = {};
+    u8 *p = take_beside_free(&f, KA_SMALL, KA_SMALL + 8);
+
+    if (p) {
+        ka_truth(__func__, KA_OOB, "r1", p + KA_SMALL + 8, p, KA_SMALL);
+        READ_ONCE(p[KA_SMALL + 8]);
+    }
+    give_first(&f);
+    return p ? 0 : -ENOMEM;
+}
+
+KA_CASE(left_slot)
+{
+    struct first f = {};
+    u8 *p = take_beside_free(&f, KA_SMALL, -1);
+
+    if (p) {
+        ka_truth(__func__, KA_OOB, "r1", p - 1, p, KA_SMALL);
+        READ_ONCE(p[-1]);
+    }
+    give_first(&f);
+    return p ? 0 : -ENOMEM;
+}
+
+/* Far behind the block. */
+KA_CASE(next_page)
+{
+    struct first f = {};
+    u8 *p = take_beside_free(&f, 8 * KA_SMALL, PAGE_SIZE);
+
+    if (p) {
+        ka_truth(__func__, KA_OOB, "r4", p + PAGE_SIZE, p, 8 * KA_SMALL);
+        READ_ONCE(*(u32 *)(p + PAGE_SIZE));
+    }
+    give_first(&f);
+    return p ? 0 : -ENOMEM;
 }
 
 /* ---- a block that is allocated again ------------------------------------- */
@@ -277,7 +388,8 @@ KA_CASE(quiet_words)
 }
 
 const struct ka_case ka_live_cases[] = {
-    KA_ROW(next_live), KA_ROW(next_freed), KA_ROW(left_live), KA_ROW(reused),
+    KA_ROW(next_live), KA_ROW(next_freed), KA_ROW(left_live),
+    KA_ROW(next_slot), KA_ROW(left_slot), KA_ROW(next_page), KA_ROW(reused),
     KA_ROW(quiet_typesafe), KA_ROW(quiet_constructor), KA_ROW(quiet_realloc),
     KA_ROW(quiet_ksize), KA_ROW(quiet_queued), KA_ROW(quiet_words),
     {}

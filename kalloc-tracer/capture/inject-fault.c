@@ -126,20 +126,12 @@ static bool find_return(const KtHookCall *m, uint64_t *to)
     return kt_guest_u64(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_SP), to);
 }
 
-static bool write_register(const KtVcpu *v, GsReg reg, uint64_t value)
-{
-    g_autoptr(GByteArray) buf = g_byte_array_new();
-
-    g_byte_array_append(buf, (const uint8_t *)&value, sizeof(value));
-    return qemu_plugin_write_register(v->handle[reg], buf);
-}
-
 /* Set the registers as they are after a return of @value. */
 static bool set_registers(const KtHookCall *m, uint64_t value)
 {
-    return write_register(m->v, GS_REG_RESULT, value) &&
+    return kt_vcpu_write_reg(m->v, GS_REG_RESULT, value) &&
            (m->v->reg[GS_REG_LINK] ||
-            write_register(m->v, GS_REG_SP, m->sp_after));
+            kt_vcpu_write_reg(m->v, GS_REG_SP, m->sp_after));
 }
 
 KtLeave kt_inject_fault(KtHookCall *m, const KtCallPoint *point)

@@ -105,3 +105,11 @@ KtEntry kt_vcpu_entry(const KtVcpu *v, uint64_t id)
     }
     return e;
 }
+
+bool kt_vcpu_write_reg(const KtVcpu *v, GsReg r, uint64_t value)
+{
+    g_autoptr(GByteArray) buf = g_byte_array_new();
+
+    g_byte_array_append(buf, (const uint8_t *)&value, sizeof(value));
+    return qemu_plugin_write_register(v->handle[r], buf);
+}

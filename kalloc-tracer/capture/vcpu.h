@@ -122,6 +122,10 @@ static inline uint64_t kt_vcpu_reg(const KtVcpu *v, GsReg r)
     return *v->reg[r];
 }
 
+/** kt_vcpu_write_reg() - Set a register. In a callback that may write. Returns:
+ *  false if it may not. */
+bool kt_vcpu_write_reg(const KtVcpu *v, GsReg r, uint64_t value);
+
 /** kt_vcpu_arg_reg() - Return the register of argument @n, 0 to 7. */
 static inline GsReg kt_vcpu_arg_reg(unsigned n)
 {

@@ -97,4 +97,22 @@ typedef bool (*KtAccessPlaceFn)(KtAccessReason why, uint64_t pc, uint64_t n,
  *  checks began, in no order; under a lock. */
 void kt_access_places(KtTracer *t, KtAccessPlaceFn fn, void *opaque);
 
+/**
+ * struct KtQuarantineInfo - frees that are delayed (quarantine=)
+ * @limit: bytes that may wait; 0: frees are not delayed
+ * @blocks, @bytes: that wait now
+ * @running: frees are delayed in this boot
+ * @why_not: (static, nullable) why they cannot be
+ */
+typedef struct KtQuarantineInfo {
+    uint64_t limit, blocks, bytes;
+    bool running;
+    const char *why_not;
+} KtQuarantineInfo;
+/** kt_quarantine_set() - Delay frees of up to @bytes; 0: none. Before the first
+ *  boot. */
+void kt_quarantine_set(KtTracer *t, uint64_t bytes);
+/** kt_quarantine_info() - Read the state. @out: (out) */
+void kt_quarantine_info(KtTracer *t, KtQuarantineInfo *out);
+
 #endif /* KT_API_ACCESS_H */

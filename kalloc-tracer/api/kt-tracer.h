@@ -140,6 +140,9 @@ typedef struct KtCacheInfo {
 /** kt_tracer_cache() - read a cache; return false if there is no such id. Any
  *  thread. */
 bool kt_tracer_cache(KtTracer *t, KtCacheId id, KtCacheInfo *out);
+/** kt_tracer_n_caches() - return the number of caches; ids run from 1 to it.
+ *  Any thread. */
+uint32_t kt_tracer_n_caches(const KtTracer *t);
 /** kt_tracer_cache_destroyed() - note that the guest destroyed the cache: its
  *  address may become that of another one. Any thread. */
 void kt_tracer_cache_destroyed(KtTracer *t, KtCacheId id);

@@ -15,6 +15,7 @@
  * Blocks that were translated before a change of state have the wrong hooks.
  * So each change requests a flush of QEMU's translated code.
  */
+#include "kalloc-tracer/capture/delay-free.h"
 #include "kalloc-tracer/capture/watch-access.h"
 #include "kalloc-tracer/capture/watch-block.h"
 #include "kalloc-tracer/faults/fault-rules.h"
@@ -152,6 +153,7 @@ static void look_at_locked(KtCapture *c, uint64_t va)
         say_if_blind(c, k);
         boot = kt_capture_new_boot(c);
         kt_access_watch_begin_boot(c, boot, false);
+        kt_delay_free_begin_boot(c);
         kt_capture_publish(c, boot);
         kt_record_log_found(c->boot);
         qemu_plugin_request_flush();
@@ -203,6 +205,7 @@ void kt_capture_drop_boot(KtCapture *c)
     __atomic_store_n(&c->boot, NULL, __ATOMIC_RELEASE);
     kt_access_watch_end_boot(c);
     kt_capture_end_block_watch(c);
+    kt_delay_free_end_boot(c);
     kt_calls_save(c->shared.tracer);
     kt_calls_end_boot(c->shared.watched);
     kt_pending_calls_clear(c->shared.calls);

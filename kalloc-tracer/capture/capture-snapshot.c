@@ -17,6 +17,7 @@
  * Threads: QEMU's main thread, or the vCPU that found the kernel; always with
  * the capture's lock.
  */
+#include "kalloc-tracer/capture/delay-free.h"
 #include "kalloc-tracer/capture/watch-access.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/load-code.h"
@@ -29,6 +30,10 @@
 #define REST_MAX    (1u << 30)
 #define TRIES_MAX   4096
 #define PAGE        4096u
+
+/* What the inner stream has. States of VMs without quarantine= are as those
+ * that older versions saved. */
+enum { NO_KERNEL, KERNEL, KERNEL_AND_DELAY };
 
 /* @rest: the inner stream
  * @at: the kernel to look for */
@@ -59,6 +64,9 @@ static void pack_boot(KtCapture *c, GsOut *p)
     gs_kernel_pack_modules(c->shared.kernel, p);
     kt_pending_calls_pack(c->shared.calls, p);
     kt_return_sites_pack(c->shared.sites, p);
+    if (c->shared.delay) {
+        kt_delay_free_pack(c, p);
+    }
     kt_guest_pack_learned(c->boot->guest, p);
 }
 
@@ -80,7 +88,8 @@ static GByteArray *pack_all(KtCapture *c)
     GsStreamOut *writer = gs_stream_out_new(gs_stream_to_array, bytes);
     GsOut *p = gs_stream_out(writer);
 
-    gs_out_varint(p, c->boot != NULL);
+    gs_out_varint(p, !c->boot ? NO_KERNEL :
+                     c->shared.delay ? KERNEL_AND_DELAY : KERNEL);
     if (c->boot) {
         pack_kernel(c->shared.kernel, p);
         pack_boot(c, p);
@@ -117,20 +126,21 @@ GByteArray *kt_capture_unpack(GsBytes *u)
     return rest;
 }
 
-/* Return true if the snapshot has a kernel; @at is set then. */
-static bool unpack_kernel(KtKernelAt *at, GsBytes *u)
+/* Return what the snapshot has. If that is a kernel, @at is set. */
+static uint64_t unpack_kernel(KtKernelAt *at, GsBytes *u)
 {
+    uint64_t has = gs_bytes_upto(u, KERNEL_AND_DELAY, "what is saved");
     char banner[BANNER_MAX];
 
-    if (!gs_bytes_upto(u, 1, "a flag")) {
-        return false;
+    if (has == NO_KERNEL) {
+        return has;
     }
     gs_bytes_text(u, banner, sizeof(banner), "the kernel's banner");
     at->banner = g_strdup(banner);
     at->memory = gs_bytes_upto(u, 1, "a flag");
     at->start = gs_bytes_varint(u, UINT64_MAX);
     at->end = gs_bytes_varint(u, UINT64_MAX);
-    return true;
+    return has;
 }
 
 static void unpack_hooks(KtCapture *c, KtBoot *boot, GsBytes *u,
@@ -171,7 +181,7 @@ static void unpack_calls(KtCapture *c, GsBytes *u, const KtIdMap *ids)
 }
 
 static void unpack_boot(KtCapture *c, KtBoot *boot, GsBytes *u,
-                        const KtSnapshot *s)
+                        const KtSnapshot *s, bool has_delay)
 {
     const KtIdMap map = kt_snapshot_ids(s);
     const KtIdMap *ids = &map;
@@ -182,6 +192,7 @@ static void unpack_boot(KtCapture *c, KtBoot *boot, GsBytes *u,
                     kt_snapshot_has_eras(s));
     unpack_calls(c, u, ids);
     kt_return_sites_unpack(c->shared.sites, u, ids);
+    kt_delay_free_unpack(c, has_delay ? u : NULL, ids);
 }
 
 /* The stream of a kernel without types has one more section. States that were
@@ -228,18 +239,19 @@ static bool resume_kernel(KtCapture *c, GsKernel *k, const KtResume *r,
         gs_stream_in_new(gs_stream_from_bytes, &bytes, KT_SNAPSHOT_MAX_BYTES);
     GsBytes *u = gs_stream_in(reader);
     KtKernelAt at = { 0 };
+    bool has_delay = unpack_kernel(&at, u) == KERNEL_AND_DELAY;
     KtBoot *boot;
 
-    unpack_kernel(&at, u);
     kt_kernel_at_clear(&at);
     c->shared.kernel = k;
     boot = kt_capture_new_boot(c);
-    unpack_boot(c, boot, u, r->saved);
+    unpack_boot(c, boot, u, r->saved, has_delay);
     unpack_learned(boot, reader);
     kt_tracer_inherit_modules(c->shared.tracer, k);
     kt_capture_set_kernel(c, k);
     /* While the snapshot waited for its kernel, vCPUs execute. */
     kt_access_watch_begin_boot(c, boot, !c->resume);
+    kt_delay_free_begin_boot(c);
     kt_capture_publish(c, boot);
     return gs_stream_in_end(reader, errp);
 }
@@ -375,7 +387,7 @@ bool kt_capture_install(KtCapture *c, KtSnapshot *s, GByteArray *rest,
         gs_stream_in_new(gs_stream_from_bytes, &bytes, KT_SNAPSHOT_MAX_BYTES);
     GsBytes *u = gs_stream_in(reader);
     KtResume *r = g_new0(KtResume, 1);
-    bool known = unpack_kernel(&r->at, u);
+    bool known = unpack_kernel(&r->at, u) != NO_KERNEL;
     bool ok;
 
     r->saved = s;

@@ -400,6 +400,19 @@ static void add_callback(const KtCapture *c, struct qemu_plugin_insn *insn,
     kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, 1);
 }
 
+/* Return what a callback does with registers. A call of a hook may be made to
+ * free another block; one of a call point, to return at once. */
+static enum qemu_plugin_cb_flags registers(const KtCapture *c,
+                                           const KtBoot *boot, KtHookId id,
+                                           const KtCallPoint *point)
+{
+    if (point && point->uses & KT_POINT_FAULT) {
+        return QEMU_PLUGIN_CB_RW_REGS_PC;
+    }
+    return c->shared.delay && boot->row[id.v].flags & KT_HOOK_DELAYABLE ?
+               QEMU_PLUGIN_CB_RW_REGS : QEMU_PLUGIN_CB_R_REGS;
+}
+
 /* Add the callback of one instruction, if a hooked function or a call point
  * begins there. @left: instructions of the block from this one on */
 static void hook_instruction(const KtCapture *c, const KtBoot *boot,
@@ -415,12 +428,11 @@ static void hook_instruction(const KtCapture *c, const KtBoot *boot,
     }
     if (point) {
         add_callback(c, insn, is_trap(c, insn) ? on_trapped_point : on_point,
-                     point->uses & KT_POINT_FAULT ? QEMU_PLUGIN_CB_RW_REGS_PC :
-                                                    QEMU_PLUGIN_CB_R_REGS,
+                     registers(c, boot, id, point),
                      pack(pack_point(point, id), left));
     } else if (id.v) {
         add_callback(c, insn, is_trap(c, insn) ? on_trapped_entry : on_entry,
-                     QEMU_PLUGIN_CB_R_REGS, pack(id.v, left));
+                     registers(c, boot, id, NULL), pack(id.v, left));
     }
 }
 

@@ -33,6 +33,36 @@ void kt_access_watch_missed(KtAccessWatch *w);
 void kt_access_watch_module(const KtAccessWatch *w, const GsKernel *k,
                             uint64_t module_va);
 
+/** kt_delay_free() - Delay the free of @va, whose event was recorded, if it may
+ *  wait: change the arguments of the call. Only if frees are delayed
+ *  (delay-free.c). @hook: a KT_HOOK_DELAYABLE one */
+void kt_delay_free(KtHookCall *m, const KtHookRow *hook, uint64_t va);
+/** kt_delay_free_done() - Say that the call frees @va in any case. Only if
+ *  frees are delayed. */
+void kt_delay_free_done(KtHookCall *m, uint64_t va);
+/** kt_delay_free_drop() - Say that the kmem_cache at @cache_va is destroyed.
+ *  Only if frees are delayed. */
+void kt_delay_free_drop(KtHookCall *m, uint64_t cache_va);
+
+/** kt_record_not_delayed() - If the function frees in any case, the block waits
+ *  no more. */
+static inline void kt_record_not_delayed(KtHookCall *m, const KtHookRow *hook,
+                                         uint64_t va)
+{
+    if (G_UNLIKELY(m->c->delay) && !(hook->flags & KT_HOOK_DELAYABLE)) {
+        kt_delay_free_done(m, va);
+    }
+}
+
+/** kt_record_destroyed() - If the function destroys a cache, none of its blocks
+ *  wait any more. */
+static inline void kt_record_destroyed(KtHookCall *m, const KtHookRow *hook)
+{
+    if (m->c->delay && hook->role == KT_ROLE_CACHE_DESTROY) {
+        kt_delay_free_drop(m, kt_vcpu_pointer(m->v, hook->cache));
+    }
+}
+
 /** kt_record_push() - Push @m->ev, which kt_record_complete() has filled. If
  *  the call came through a wrapper, the event names the wrapper. */
 static inline void kt_record_push(KtHookCall *m, KtEventKind kind,

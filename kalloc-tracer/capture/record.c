@@ -88,6 +88,7 @@ void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
     }
     kt_record_push(m, KT_EV_FREE, id, va);
     kt_guest_object_freed(m->boot->guest, cache, va);
+    kt_record_not_delayed(m, hook, va);
 }
 
 void kt_record_queue(KtHookCall *m, KtHookId id, uint64_t va, uint8_t flags)
@@ -136,6 +137,9 @@ static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
         return;
     }
     kt_record_free(m, hook, id, va, cache_arg(m, hook), 0);
+    if (G_UNLIKELY(m->c->delay) && hook->flags & KT_HOOK_DELAYABLE) {
+        kt_delay_free(m, hook, va);
+    }
 }
 
 static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
@@ -403,6 +407,7 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
         kt_record_log_enter(m, id);
         break;
     default:
+        kt_record_destroyed(m, hook);
         if (kt_role_is_witness(hook->role)) {
             kt_record_witness_enter(m, hook, id);
         } else {

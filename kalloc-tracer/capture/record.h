@@ -33,6 +33,9 @@
 #include "kalloc-tracer/capture/return-sites.h"
 #include "kalloc-tracer/capture/vcpu.h"
 
+/** struct KtFreeDelay - what delayed frees need, see delay-free.h */
+typedef struct KtFreeDelay KtFreeDelay;
+
 /** struct KtAccessWatch - what access checks watch, see watch-access.h */
 typedef struct KtAccessWatch KtAccessWatch;
 
@@ -68,6 +71,7 @@ typedef struct KtBoot {
  * @moments: called when a module is loaded or unloaded
  * @access: NULL: no access is checked. Changed while no vCPU executes, or
  *         before the boot is published
+ * @delay: NULL: frees are not delayed. Changed likewise
  */
 typedef struct KtShared {
     KtTracer *tracer;
@@ -80,6 +84,7 @@ typedef struct KtShared {
     void (*kexec)(void);
     KtMoments moments;
     KtAccessWatch *access;
+    KtFreeDelay *delay;
 } KtShared;
 
 /**

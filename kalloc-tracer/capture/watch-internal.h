@@ -116,6 +116,10 @@ void kt_access_watch_recover(KtAccessWatch *w);
 /** kt_access_watch_layout() - Find what is needed in a kernel's types. Returns:
  *  false if they do not describe pages. */
 bool kt_access_watch_layout(KtAccessWatch *w, const GsKernel *k);
+/** kt_cache_flags() - Find flags in kmem_cache.flags of a kernel.
+ *  @typesafe: (out) SLAB_TYPESAFE_BY_RCU; @debug: (out) those of caches of
+ *  kmemleak and debugobjects */
+void kt_cache_flags(const GsKernel *k, uint32_t *typesafe, uint32_t *debug);
 /** kt_access_watch_make_shadow() - Make the shadow if the direct map is known.
  *  Any vCPU, or while no vCPU executes. */
 void kt_access_watch_make_shadow(KtAccessWatch *w, KtGuest *g);

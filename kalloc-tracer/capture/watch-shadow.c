@@ -14,6 +14,8 @@
 
 /* Before the flags were an enum, in 6.9. */
 #define TYPESAFE_BY_RCU 0x80000u
+#define DEBUG_OBJECTS 0x400000u
+#define NOLEAKTRACE 0x800000u
 /* Guest memory that a shadow describes. A byte of it costs address space only
  * where nothing was allocated. */
 #define MEMORY_MAX ((uint64_t)1 << 40)
@@ -36,6 +38,17 @@ static uint32_t flag(const GsKernel *k, const char *name, uint32_t other)
 
     return gs_kernel_enum_value(k, name, &bit) && bit >= 0 && bit < 32 ?
                1u << bit : other;
+}
+
+/* Before 6.9 types do not name the bits. Since then a bit that they do not name
+ * is another one, or none. */
+void kt_cache_flags(const GsKernel *k, uint32_t *typesafe, uint32_t *debug)
+{
+    uint32_t named = flag(k, "_SLAB_TYPESAFE_BY_RCU", 0);
+
+    *typesafe = named ? named : TYPESAFE_BY_RCU;
+    *debug = flag(k, "_SLAB_DEBUG_OBJECTS", named ? 0 : DEBUG_OBJECTS) |
+             flag(k, "_SLAB_NOLEAKTRACE", named ? 0 : NOLEAKTRACE);
 }
 
 bool kt_access_watch_layout(KtAccessWatch *w, const GsKernel *k)

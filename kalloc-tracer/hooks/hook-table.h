@@ -155,6 +155,10 @@ static inline bool kt_role_is_witness(KtRole role)
  *  a page. For call_rcu(), whose .ptr is mostly a callback. */
 #define KT_HOOK_INSTEAD         (1 << 13)
 
+/** The function frees one object of a slab, and may free another one in its
+ *  place: with quarantine= the pointer is exchanged at its entry. */
+#define KT_HOOK_DELAYABLE       (1 << 14)
+
 /** KT_NO_ARG - the function has no such argument. */
 #define KT_NO_ARG (-1)
 

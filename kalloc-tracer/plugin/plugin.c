@@ -500,6 +500,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
         kt_faults_set_off(p->tracer);
     }
     start_access(p, o->access);
+    kt_quarantine_set(p->tracer, o->quarantine);
     start_script(p, script);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);
     kt_leak_set_every(p->tracer, o->leak_scan);

@@ -87,6 +87,11 @@ KtCacheId kt_tracer_add_cache(KtTracer *t, uint64_t cache_va,
     return id;
 }
 
+uint32_t kt_tracer_n_caches(const KtTracer *t)
+{
+    return kt_tasks_caches_n_caches(t->names);
+}
+
 bool kt_tracer_cache(KtTracer *t, KtCacheId id, KtCacheInfo *out)
 {
     return kt_tasks_caches_cache(t->names, id, out);

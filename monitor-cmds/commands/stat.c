@@ -75,6 +75,30 @@ static void put_number(McOut *out, const char *key, uint64_t u, bool hex,
         .key = key, .u = u, .hex = hex, .help = help });
 }
 
+/* Say first what makes the guest behave otherwise than without the plugin. A
+ * journal has no more of it than counters. */
+static void print_changes(McOut *out, const KtStats *s)
+{
+    KtQuarantineInfo q;
+
+    kt_quarantine_info(out->ctx->tracer, &q);
+    if (!q.limit && !q.blocks && !s->counter[KT_CNT_QUARANTINE_DELAYED]) {
+        return;
+    }
+    out->format->stat_group(out, q.why_not ?
+                            "guest unchanged: quarantine= has no effect" :
+                            "guest changed: frees are delayed (quarantine=)");
+    put_text(out, "guest.changed", q.why_not ? q.why_not : "yes");
+    if (q.running) {
+        put_number(out, "guest.quarantine", q.limit, false,
+                   "bytes that may wait to be freed");
+        put_number(out, "guest.waiting", q.blocks, false,
+                   "blocks that wait to be freed");
+        put_number(out, "guest.waiting_bytes", q.bytes, false,
+                   "bytes of these");
+    }
+}
+
 static void print_tracing(McOut *out)
 {
     const McContext *ctx = out->ctx;
@@ -223,6 +247,7 @@ bool mc_cmd_stat(McOut *out, const McArgs *args, GError **errp)
     kt_query_begin(t);
     kt_query_stats(t, &s);
     kt_query_end(t);
+    print_changes(out, &s);
     print_tracing(out);
     print_kernel(out);
     print_rows(out, "blocks", &s, blocks_rows, G_N_ELEMENTS(blocks_rows));

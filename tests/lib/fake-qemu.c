@@ -330,7 +330,7 @@ bool qemu_plugin_write_register(struct qemu_plugin_register *handle,
 {
     uint64_t *reg = &qemu.reg[GPOINTER_TO_UINT(handle) - 1];
 
-    g_assert_cmpint(qemu.flags, ==, QEMU_PLUGIN_CB_RW_REGS_PC);
+    g_assert_cmpint(qemu.flags, >=, QEMU_PLUGIN_CB_RW_REGS);
     g_assert_cmpuint(buf->len, ==, sizeof(*reg));
     memcpy(reg, buf->data, sizeof(*reg));
     return true;

@@ -67,6 +67,7 @@ static void bad_words_get_one_line(void)
         "without=", "without=types+", "without=type", "without=symbol:",
         "access=", "access=off", "access=cache", "access=cache:",
         "access=module:", "access=task:x", "access-rules=",
+        "quarantine=", "quarantine=on",
         "report=", "report=json",
         "leak-scan=", "leak-scan=-1", "leak-scan=5s", "leak-scan=86401",
     };
@@ -114,6 +115,17 @@ static void access_is_on_or_names_something(void)
     g_assert_nonnull(strstr(excluded, "'access' is for Linux only"));
 }
 
+static void quarantine_is_a_size(void)
+{
+    KtOptions o;
+    char *why;
+
+    g_assert_true(kt_options_parse(&o, 0, NULL, &why));
+    g_assert_cmpuint(o.quarantine, ==, 0);
+    g_assert_true(parse(&o, "quarantine=16M", &why));
+    g_assert_cmpuint(o.quarantine, ==, 16 << 20);
+}
+
 static void hidden_sources_are_words(void)
 {
     KtOptions o;
@@ -150,6 +162,7 @@ int main(int argc, char **argv)
         { "/options/seconds-are-a-number", seconds_are_a_number },
         { "/options/access-is-on-or-names-something",
           access_is_on_or_names_something },
+        { "/options/quarantine-is-a-size", quarantine_is_a_size },
         { "/options/hidden-sources-are-words", hidden_sources_are_words },
         { "/options/bad-words-get-one-line", bad_words_get_one_line },
         { "/options/a-profile-needs-a-kernel", a_profile_needs_a_kernel },

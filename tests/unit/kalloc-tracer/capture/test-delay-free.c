@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * quarantine= with a kernel that has no types: no free is delayed, the reason
+ * is said, arguments of calls stay as they are. (The kernels of tests/guest
+ * have types.) Without quarantine= nothing is said.
+ */
+#include "tests/lib/fake-capture.h"
+#include "tests/lib/test-main.h"
+
+static KtQuarantineInfo info_of(const FakeCapture *w)
+{
+    KtQuarantineInfo info;
+
+    kt_quarantine_info(w->t, &info);
+    return info;
+}
+
+static void check_kfree(FakeCapture *w)
+{
+    run_kmalloc(w, BLOCK);
+    run_kfree(w, BLOCK);
+    g_assert_cmphex(*test_qemu_reg(GS_REG_ARG0), ==, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_QUARANTINE_DELAYED), ==, 0);
+    g_assert_cmpuint(info_of(w).blocks, ==, 0);
+}
+
+static void test_no_types(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    kt_quarantine_set(w->t, 1 << 20);
+    test_qemu_run(START);
+    g_assert_false(info_of(w).running);
+    g_assert_nonnull(strstr(info_of(w).why_not, "no types"));
+    check_kfree(w);
+}
+
+static void test_off(void)
+{
+    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
+
+    test_qemu_run(START);
+    g_assert_false(info_of(w).running);
+    g_assert_null(info_of(w).why_not);
+    check_kfree(w);
+    g_assert_cmpuint(counter_of(w, KT_CNT_QUARANTINE_SKIPPED), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/delay-free/no-types", test_no_types },
+        { "/delay-free/off", test_off },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

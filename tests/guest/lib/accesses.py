@@ -27,10 +27,13 @@ KINDS = {'slab-use-after-free': 'use-after-free',
 # Case -> why ka does not find it.
 KA_MISSES = {
     'next_live': 'neighbour', 'left_live': 'neighbour',     # both are live
-    'reused': 'reused',             # somebody else's block by then
+    # somebody else's block by then
+    'reused': 'reused', 'reused_kmalloc': 'reused',
     'uaf_pages': 'pages',           # blocks of the page allocator
     'oob_vmalloc': 'vmalloc',
 }
+# Of these, what is found with quarantine=.
+QUARANTINE_FINDS = ('reused_kmalloc',)
 # Case -> why KASAN does not find it.
 KASAN_MISSES = {
     'rep_movs': 'assembly', 'asm_load': 'assembly',

@@ -13,6 +13,7 @@
 #define KA_SMALL 64
 #define KA_MANY 128
 #define KA_TRIES 8
+#define KA_OWN_SIZE 3000
 
 static struct kmem_cache *small_cache(void)
 {
@@ -280,6 +281,32 @@ KA_CASE(reused)
     return 0;
 }
 
+/* The same of a block of kmalloc(), whose size nobody else asks for: the next
+ * one gets the memory. */
+KA_CASE(reused_kmalloc)
+{
+    void *taken[KA_TRIES] = {};
+    u8 *p = ka_access_alloc(KA_OWN_SIZE);
+    int i;
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    ka_truth(__func__, KA_UAF, "r1", p + KA_SAFE, p, KA_OWN_SIZE);
+    ka_access_free(p);
+    for (i = 0; i < KA_TRIES; i++) {
+        taken[i] = ka_access_alloc(KA_OWN_SIZE);
+        if (taken[i] == p) {
+            break;
+        }
+    }
+    READ_ONCE(p[KA_SAFE]);
+    for (i = 0; i < KA_TRIES; i++) {
+        ka_access_free(taken[i]);
+    }
+    return 0;
+}
+
 /* ---- no errors ----------------------------------------------------------- */
 
 /* An object of this kind may be read by those that found it before. */
@@ -390,7 +417,8 @@ KA_CASE(quiet_words)
 const struct ka_case ka_live_cases[] = {
     KA_ROW(next_live), KA_ROW(next_freed), KA_ROW(left_live),
     KA_ROW(next_slot), KA_ROW(left_slot), KA_ROW(next_page), KA_ROW(reused),
-    KA_ROW(quiet_typesafe), KA_ROW(quiet_constructor), KA_ROW(quiet_realloc),
-    KA_ROW(quiet_ksize), KA_ROW(quiet_queued), KA_ROW(quiet_words),
+    KA_ROW(reused_kmalloc), KA_ROW(quiet_typesafe), KA_ROW(quiet_constructor),
+    KA_ROW(quiet_realloc), KA_ROW(quiet_ksize), KA_ROW(quiet_queued),
+    KA_ROW(quiet_words),
     {}
 };

@@ -1,0 +1,232 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""With quarantine=, accesses to memory that would be in use again are found,
+and the kernel's own slab allocator stays in order. Oracles: what the module
+ka_access prints; the checks of slub_debug=, which the kernel makes at each free
+and of each slab; and /proc/slabinfo, beside a guest without quarantine. A block
+that the module ka_errors frees twice is freed once. What waits comes back with
+a VM snapshot.
+
+usage: test_quarantine.py [--short] [--kernel K]... [--smp N]...
+"""
+import json
+import os
+import re
+import tempfile
+
+from lib import accesses, oracle, programs
+from lib.snapshot_disk import drive, make_disk
+from lib.tap import Tap
+from scripts.lib.guest import Guest
+
+SIZE = 8 << 20
+# What two runs of the same workload differ in.
+NOISE = 4 << 20
+WORDS = 'no_timer_check no_hash_pointers'
+BAD = re.compile(r'BUG|Call Trace|Object already free|Objects remaining|'
+                 r'general protection|Oops')
+
+
+def make_share(tmp, script, kernel, modules=False):
+    return oracle.make_share(os.path.join(tmp, 'share'), [script], kernel,
+                             modules)
+
+
+def options(size, more=''):
+    return f'quarantine={size}' + more if size else more.lstrip(',')
+
+
+def check_order(guest, console, size=SIZE):
+    """The kernel has nothing to complain of, and frees were delayed."""
+    assert not BAD.search(console), BAD.findall(console)
+    first, stat = guest.hmp_qmp('ka stat').splitlines()[0], guest.stat()
+    assert first.startswith('guest changed: frees are delayed'), first
+    assert stat['guest.quarantine'] == size, stat
+    assert stat['guest.waiting_bytes'] <= size, stat
+    assert stat['quarantine.delayed'] > 1000, stat
+    assert stat['quarantine.freed'] > 1000, stat
+    assert not stat.get('quarantine.dropped'), stat
+    assert stat['quarantine.delayed'] - stat['quarantine.freed'] == \
+        stat['guest.waiting'], stat
+    return stat
+
+
+# --- accesses ----------------------------------------------------------------
+
+def is_of(error, name):
+    return any('ka_case_' + name in accesses.functions(error.get(key))
+               for key in ('error_stack_symbols', 'alloc_symbols'))
+
+
+def errors_of(guest):
+    rows = [json.loads(line) for line in
+            guest.hmp_qmp('ka error -n 0 -j -v -s').splitlines()]
+    return [r for r in rows if r.get('type') == 'error']
+
+
+def check_cases(log, errors):
+    """Each case is found that ka finds without quarantine, and those that need
+    it; nothing else is."""
+    missed = set(accesses.KA_MISSES) - set(accesses.QUARANTINE_FINDS)
+    want = {name for name in log.truth if log.was_run(name)} - missed
+    found = {name for name in log.truth
+             if any(is_of(e, name) for e in errors)}
+    assert found == want, f'not found: {want - found}; found: {found - want}'
+    rest = [e for e in errors if not any(is_of(e, n) for n in log.truth)]
+    assert not rest, rest
+
+
+def check_reuse(log, errors):
+    for name in accesses.QUARANTINE_FINDS:
+        truth = log.truth[name]
+        said = accesses.facts_of_ka(
+            next(e for e in errors if is_of(e, name)), truth)
+        assert said.kind == truth.kind and said.bytes == truth.bytes, said
+        assert said.alloc == 'ka_access_alloc', said
+        assert said.free == 'ka_access_free', said
+
+
+def use_after_reuse(tap, kernel, smp, label):
+    with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
+        share = make_share(tmp, 'access.sh', kernel, modules=True)
+        with open(os.path.join(share, 'cases'), 'w', encoding='ascii'):
+            pass
+        with Guest(kernel=kernel, smp=smp, share=share, run='access',
+                   timeout=900, cmdline=WORDS, name=f'reuse-{kernel}-{smp}',
+                   plugin_opts=options(SIZE, ',access=on')) as g:
+            assert g.wait_done() == 0, 'the module was not loaded'
+            log = accesses.Log(g.settled_console())
+            errors = errors_of(g)
+            tap.note(g.hmp_qmp('ka stat'))
+            assert not g.stat()['access.disagreed']
+    check_cases(log, errors)
+    check_reuse(log, errors)
+
+
+# --- wrong frees -------------------------------------------------------------
+
+def double_free(tap, kernel, smp, label):
+    with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
+        share = make_share(tmp, 'errors.sh', kernel, modules=True)
+        with Guest(kernel=kernel, smp=smp, share=share, run='errors',
+                   n='double-free', timeout=900, cmdline=WORDS,
+                   plugin_opts=options(SIZE),
+                   name=f'twice-{kernel}-{smp}') as g:
+            assert g.wait_done() == 0
+            stat, errors = check_order(g, g.settled_console()), errors_of(g)
+    assert [e['error'] for e in errors] == ['double-free'], errors
+    # The module has caches of its own if the kernel can make them.
+    waits = errors[0]['cache'].startswith('kmalloc-')
+    assert stat['quarantine.twice'] == int(waits), (errors, stat)
+
+
+# --- the allocator -----------------------------------------------------------
+
+def slabinfo(console):
+    """Return {cache: (active objects, all objects, bytes of one)}."""
+    text = re.search(r'KA-SLABINFO\s(.*)KA-SLABINFO-END', console, re.S)[1]
+    rows = re.findall(r'^(\S+) +(\d+) +(\d+) +(\d+) ', text, re.M)
+    assert len(rows) > 50, text
+    return {name: (int(a), int(n), int(b)) for name, a, n, b in rows}
+
+
+def active_bytes(rows):
+    return sum(active * size for active, _, size in rows.values())
+
+
+def run_work(tap, kernel, smp, size, rounds, words='', more=',access=on'):
+    """Run the workload; return what the kernel says of its slabs."""
+    with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
+        share = make_share(tmp, 'quarantine.sh', kernel)
+        with Guest(kernel=kernel, smp=smp, share=share, run='quarantine',
+                   n=rounds, timeout=900, cmdline=f'{WORDS} {words}',
+                   plugin_opts=options(size, more),
+                   name=f'slabs-{kernel}-{smp}') as g:
+            assert g.wait_done() == 0
+            console = g.settled_console()
+            if size:
+                stat = check_order(g, console)
+                tap.note({k: v for k, v in stat.items()
+                          if 'quarantine' in k or k.startswith('guest.')})
+            errors = g.hmp_qmp('ka error -n 5 -s -v')
+            assert errors.startswith('no errors'), errors
+    return slabinfo(console)
+
+
+def slabs_in_order(tap, kernel, smp, label, rounds):
+    run_work(tap, kernel, smp, SIZE, rounds, 'slub_debug=FZ', more='')
+
+
+def slabinfo_grows_by_size(tap, kernel, smp, label, rounds):
+    without = run_work(tap, kernel, smp, 0, rounds)
+    rows = run_work(tap, kernel, smp, SIZE, rounds)
+    for name, (active, n, _) in rows.items():
+        assert active <= n, (name, active, n)
+    more = active_bytes(rows) - active_bytes(without)
+    tap.note(f'{more} bytes more in use')
+    assert -NOISE < more < SIZE + NOISE, more
+
+
+# --- snapshots ---------------------------------------------------------------
+
+def work(g):
+    assert 'done' in g.shell('sh /ka/work.sh 1 >/dev/null 2>&1; echo done')
+
+
+def waits_in_snapshots(tap, kernel, smp, label):
+    with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
+        disk = make_disk(os.path.join(tmp, 'snapshots.qcow2'))
+        with Guest(kernel=kernel, smp=smp, end='shell', mem='512M',
+                   timeout=600, cmdline=f'{WORDS} slub_debug=FZ',
+                   plugin_opts=options(SIZE), qemu=drive(disk),
+                   name=f'saved-{kernel}-{smp}') as g:
+            work(g)
+            g.qmp('stop')
+            saved = g.stat()
+            assert not g.hmp_qmp('savevm one').strip()
+            g.qmp('cont')
+            work(g)
+            g.qmp('stop')
+            text = g.hmp_qmp('loadvm one').strip()
+            assert not text, text
+            loaded = g.stat()
+            g.qmp('cont')
+            for _ in range(3):
+                work(g)
+            after, console = g.stat(), g.console
+            stat = check_order_loaded(g, console, after)
+    keys = 'guest.waiting', 'guest.waiting_bytes'
+    assert saved['guest.waiting'] > 100, saved
+    assert [saved[k] for k in keys] == [loaded[k] for k in keys], \
+        (saved, loaded)
+    assert stat['quarantine.delayed'] > loaded['quarantine.delayed'], stat
+
+
+def check_order_loaded(guest, console, stat):
+    assert not BAD.search(console), BAD.findall(console)
+    assert stat['guest.waiting_bytes'] <= SIZE, stat
+    assert not stat.get('quarantine.dropped'), stat
+    return guest.stat()
+
+
+def main():
+    ap = programs.arguments(__doc__, short='6.12 on 1 vCPU only')
+    ap.add_argument('--rounds', type=int, help='rounds of the workload')
+    ap.add_argument('--only', default='', help='tests whose name has this')
+    args, tap = programs.parse(ap), Tap()
+    rounds = args.rounds or (2 if args.short else 6)
+    tests = (
+        ('use after reuse is found', use_after_reuse),
+        ('a block freed twice is freed once', double_free),
+        ('slub_debug= finds nothing', lambda *a: slabs_in_order(*a, rounds)),
+        ('/proc/slabinfo has SIZE bytes more',
+         lambda *a: slabinfo_grows_by_size(*a, rounds)),
+        ('a snapshot has what waits', waits_in_snapshots),
+    )
+    for name, fn in (t for t in tests if args.only in t[0]):
+        programs.run_over(tap, args.kernel, args.smp, fn, name)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

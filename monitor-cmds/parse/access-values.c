@@ -11,7 +11,7 @@ bool mc_set_in(McArgs *args, const char *value, GError **errp)
 
 /* The kinds that access checks find. */
 #define FIRST_KIND KT_ERR_USE_AFTER_FREE
-#define END_KIND   (KT_ERR_OUT_OF_BOUNDS + 1)
+#define END_KIND   (KT_ERR_FREE_SLOT + 1)
 
 static const char *kind_name(unsigned i)
 {

@@ -7,6 +7,8 @@ import re
 PATH = os.path.join(os.path.dirname(os.path.realpath(__file__)),
                     'explained.txt')
 REASONS = 'overread', 'loads_ok', 'by_allocator'
+# memset(), __memset() and __pi_memset() are one function.
+ALIAS = re.compile(r'^(__pi_)?(__(?=mem|str))?')
 ROW = re.compile(r'^(\w+) +(\d+)  ([^\s.]+)\S*$', re.M)
 
 
@@ -30,7 +32,8 @@ def seen(text):
     """Return {(reason, function): accesses} of the lines of `ka access -v`.
     What gcc puts behind a dot for its clones is removed."""
     rows = {}
-    for reason, n, name in ROW.findall(text):
+    for reason, n, symbol in ROW.findall(text):
+        name = ALIAS.sub('', symbol)
         if reason in REASONS:
             rows[reason, name] = rows.get((reason, name), 0) + int(n)
     return rows

@@ -50,6 +50,14 @@ METRICS = [Metric(*row) for row in (
     ('access.boot_dense', 'ratio', 'access',
      'the same with access=on, of a workload that does next to nothing but '
      'make events'),
+    ('access.traffic', 'ratio', 'access',
+     'the same with access=on, of files in the page cache and data over the '
+     'loopback device'),
+    ('kasan.ka', 'ratio', 'kasan',
+     'CPU time of boot and workload: with ka and access=on / patched QEMU '
+     'without ka'),
+    ('kasan.kasan', 'ratio', 'kasan',
+     'without ka: the kernel kasan-6.12 / the same without KASAN, nobtf-6.12'),
     ('overhead.boot_dense', 'ratio', 'dense',
      'CPU time of that workload: with ka / patched QEMU without it'),
     ('overhead.journal', 'ratio', 'journal',
@@ -108,6 +116,7 @@ METRICS = [Metric(*row) for row in (
 # About 800,000 slab events with the boot.
 ROUNDS = 24
 STORM_PAIRS = 1000000
+TRAFFIC_ROUNDS = 40
 LOG_LINES = 20000
 # Calls of write_null(), one for each byte that is copied.
 CALLS = 1000000
@@ -298,6 +307,17 @@ def one_module(args, work):
                      'access.one_module')
 
 
+def traffic(args):
+    with tempfile.TemporaryDirectory(prefix='ka-bench.') as tmp:
+        how = {'kernel': args.kernel, 'run': 'traffic', 'n': TRAFFIC_ROUNDS,
+               'share': oracle.make_share(
+                   tmp, [os.path.join(HERE, 'traffic.sh')], args.kernel)}
+        return pairs(args.pairs,
+                     lambda: measure('start', True, plugin_opts='access=on',
+                                     **how),
+                     lambda: measure('start', True, **how), 'access.traffic')
+
+
 def group_access(args):
     work = {'kernel': args.kernel, 'run': 'sums',
             'n': f'{ROUNDS}:{sums_for(args)}'}
@@ -312,9 +332,26 @@ def group_access(args):
                       lambda: measure('start', True, **how), name)
         values[name] = ratio(found, 'cpu')
         samples += raw(found)
-    found = one_module(args, work)
-    values['access.one_module'] = ratio(found, 'cpu')
-    return values, samples + raw(found)
+    for name, run in (('access.one_module', one_module(args, work)),
+                      ('access.traffic', traffic(args))):
+        values[name] = ratio(run, 'cpu')
+        samples += raw(run)
+    return values, samples
+
+
+def group_kasan(args):
+    """What each of the two costs on the kernel that it is made for."""
+    def one(kernel, with_ka, opts=None):
+        return measure('start', with_ka, kernel=kernel, run='work', n=ROUNDS,
+                       plugin_opts=opts)
+
+    ka = pairs(args.pairs, lambda: one(args.kernel, True, 'access=on'),
+               lambda: one(args.kernel, False), 'access=on and plain')
+    kasan = pairs(args.pairs, lambda: one('kasan-6.12', False),
+                  lambda: one('nobtf-6.12', False), 'KASAN and plain')
+    return {'kasan.ka': ratio(ka, 'cpu'),
+            'kasan.kasan': ratio(kasan, 'cpu')}, \
+        raw(ka) + raw(kasan)
 
 
 def group_dense(args):
@@ -522,7 +559,7 @@ def group_peer(args):
 
 
 GROUPS = {'boot': group_boot, 'against': group_against,
-          'access': group_access, 'dense': group_dense,
+          'access': group_access, 'kasan': group_kasan, 'dense': group_dense,
           'journal': group_journal,
           'patched': group_patched, 'storm': group_storm, 'log': group_log,
           'calls': group_calls,
@@ -568,6 +605,12 @@ def run_groups(args, wanted):
     return results, samples, well
 
 
+def is_wanted(args, metric):
+    """Some need what only those have who ask for them."""
+    return bool({'against': args.against,
+                 'kasan': args.name}.get(metric.group, True))
+
+
 def main():
     ap = argparse.ArgumentParser(prog='scripts/bench', description=__doc__)
     ap.add_argument('name', nargs='*')
@@ -580,7 +623,7 @@ def main():
     if args.pairs < 1:
         sys.exit('scripts/bench: --pairs: at least 1')
     wanted = [m for m in chosen(args.name)
-              if args.list or args.against or m.group != 'against']
+              if args.list or is_wanted(args, m)]
     if args.against and not os.path.exists(
             os.path.join(args.against, 'libka.so')):
         sys.exit(f'scripts/bench: --against {args.against}: a build folder '

@@ -59,6 +59,7 @@ typedef struct KtVcpuReg {
  * @counted: the part of @count that was added to the tracer's counters
  * @suspects, @suspects_ms: suspects of access checks not long ago, and when
  * @recorded_us: time of the last event, while accesses are checked
+ * @code_walks, @code_walks_at: walks by code not long ago, and when
  * @handle: QEMU's handles of @reg, to write registers
  * @shown: of KtVcpuReg; NULL: there is no such vCPU
  */
@@ -86,6 +87,8 @@ typedef struct KtVcpu {
     unsigned suspects;
     uint64_t suspects_ms;
     uint64_t recorded_us;
+    unsigned code_walks;
+    uint64_t code_walks_at;
     struct qemu_plugin_register *handle[GS_REG__COUNT];
     GArray *shown;
 } __attribute__((aligned(64))) KtVcpu;

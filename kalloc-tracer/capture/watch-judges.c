@@ -296,6 +296,9 @@ void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s)
     } else if (is_page_gone(w, m, s, &now)) {
         explain(w, m, KT_ACCESS_PAGE_GONE, s->pc);
     } else {
+        if (!s->range) {
+            kt_watch_walk_code(m, s->pc, task, &st);
+        }
         push(m, s, &st, now);
     }
 }

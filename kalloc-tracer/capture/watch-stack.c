@@ -2,6 +2,7 @@
 /* The stack and the task of an access: see watch-stack.h. */
 #include "kalloc-tracer/capture/watch-stack.h"
 
+#include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 static const void *stack_page(void *opaque, uint64_t va)
@@ -10,6 +11,10 @@ static const void *stack_page(void *opaque, uint64_t va)
 
     return qemu_plugin_vaddr_to_host(va & ~0xfffull, &avail);
 }
+
+/* Walks by code of one vCPU: so many at once, and then one each CODE_MS. */
+#define CODE_BURST  256u
+#define CODE_MS     4u
 
 uint64_t kt_watch_task(KtHookCall *m)
 {
@@ -38,6 +43,59 @@ void kt_watch_walk(KtHookCall *m, uint64_t pc, bool entry, uint64_t task,
     out->stop = gs_unwind(m->v->unwinder, &regs, stack_page, NULL,
                           out->frame + out->n, KT_MAX_FRAMES - out->n, &n);
     out->n += n;
+}
+
+/* The guest can make errors at will, and a walk by code takes milliseconds. */
+static bool has_time(KtVcpu *v)
+{
+    uint64_t now = kt_clock_ns(CLOCK_MONOTONIC) / (1000000 * CODE_MS);
+    uint64_t past = now - v->code_walks_at;
+
+    v->code_walks = past < v->code_walks ? v->code_walks - (unsigned)past : 0;
+    v->code_walks_at = now;
+    if (v->code_walks >= CODE_BURST) {
+        return false;
+    }
+    v->code_walks++;
+    return true;
+}
+
+/* Return false if stacks of the architecture are walked otherwise.
+ * @reg: (out) those that code saves first, by DWARF's numbers */
+static bool general_regs(const KtVcpu *v, GsArchId arch, uint64_t *reg)
+{
+    static const struct { uint8_t sp, fp, link; } number[GS_ARCH__COUNT] = {
+        [GS_ARCH_ARM64] = { 31, 29, 30 },
+        [GS_ARCH_RISCV64] = { 2, 8, 1 },
+    };
+
+    if (!number[arch].link) {
+        return false;
+    }
+    reg[number[arch].sp] = kt_vcpu_reg(v, GS_REG_SP);
+    reg[number[arch].fp] = kt_vcpu_reg(v, GS_REG_FP);
+    reg[number[arch].link] = kt_vcpu_reg(v, GS_REG_LINK);
+    return true;
+}
+
+void kt_watch_walk_code(KtHookCall *m, uint64_t pc, uint64_t task,
+                        KtWatchStack *out)
+{
+    const GsKernel *k = m->c->kernel;
+    uint64_t reg[GS_GENERAL_REGS] = { 0 };
+    g_autoptr(GsUnwinder) u = NULL;
+    const GsRegs regs = {
+        .ip = pc, .sp = kt_vcpu_reg(m->v, GS_REG_SP),
+        .bp = kt_vcpu_reg(m->v, GS_REG_FP), .exact_ip = true, .task = task,
+    };
+
+    if (!general_regs(m->v, gs_kernel_arch(k)->id, reg) || !has_time(m->v)) {
+        return;
+    }
+    u = gs_unwinder_new(k);
+    gs_unwinder_use_code(u, reg, 0);
+    out->stop = gs_unwind(u, &regs, stack_page, NULL, out->frame, KT_MAX_FRAMES,
+                          &out->n);
 }
 
 KtStackId kt_watch_intern(const KtHookCall *m, const KtWatchStack *st)

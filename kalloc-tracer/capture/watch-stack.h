@@ -20,6 +20,12 @@ uint64_t kt_watch_task(KtHookCall *m);
  *  kt_watch_task() */
 void kt_watch_walk(KtHookCall *m, uint64_t pc, bool entry, uint64_t task,
                    KtWatchStack *out);
+/** kt_watch_walk_code() - Walk the stack anew if the function at @pc, which is
+ *  no entry, may have no frame record: its code says who called it. Does
+ *  nothing where all functions have one, or if there were too many such walks.
+ *  @out: (in/out) of kt_watch_walk() */
+void kt_watch_walk_code(KtHookCall *m, uint64_t pc, uint64_t task,
+                        KtWatchStack *out);
 /** kt_watch_intern() - Return the id of a stack. */
 KtStackId kt_watch_intern(const KtHookCall *m, const KtWatchStack *st);
 /** kt_watch_first() - Return the first frame whose code answers for the access:

@@ -71,6 +71,7 @@ clang-6.12          amd64        linux-source-6[.]12  llvm
 lto-6.12            amd64        linux-source-6[.]12  llvm
 nobtf-5.10          amd64-older  linux-source-5[.]10
 arm64-kasan-6.12    arm64        linux-source-6[.]12  cross-arm64
+arm64-kasan-generic-6.12  arm64  linux-source-6[.]12  cross-arm64
 arm64-64k-6.12      arm64        linux-source-6[.]12  cross-arm64
 riscv64-nobtf-6.12  riscv64      linux-source-6[.]12  cross-riscv64
 END

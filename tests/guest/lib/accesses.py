@@ -22,7 +22,8 @@ SITES = ('ka_access_alloc', 'ka_access_free', 'ka_access_take',
          'ka_access_give', 'ka_access_realloc', 'ka_access_free_bulk',
          'ka_gone_take', 'ka_gone_give')
 KINDS = {'slab-use-after-free': 'use-after-free',
-         'slab-out-of-bounds': 'out-of-bounds'}
+         'slab-out-of-bounds': 'out-of-bounds',
+         'vmalloc-out-of-bounds': 'out-of-bounds'}
 
 # Case -> why ka does not find it.
 KA_MISSES = {
@@ -36,7 +37,9 @@ KA_MISSES = {
 QUARANTINE_FINDS = ('reused_kmalloc',)
 # Case -> why KASAN does not find it.
 KASAN_MISSES = {
-    'rep_movs': 'assembly', 'asm_load': 'assembly',
+    'rep_movs': 'assembly', 'asm_load': 'assembly', 'memcpy_flush': 'assembly',
+    'copy_page': 'assembly', 'clear_page': 'assembly',
+    'nofault_store': 'assembly',
     # load_unaligned_zeropad() is assembly, too
     'name_hash': 'assembly', 'name_hash_far': 'assembly',
     'strscpy_from': 'assembly', 'dentry_name': 'assembly',
@@ -47,6 +50,10 @@ KASAN_MISSES = {
     'oob_vmalloc': 'vmalloc',       # without CONFIG_KASAN_VMALLOC
     'in_bpf_program': 'BPF',
 }
+# KASAN checks areas of vmalloc() on arm64, and what these functions get.
+KASAN_FINDS_ON_ARM64 = ('oob_vmalloc', 'memset_oob', 'memset_uaf',
+                        'memcpy_from', 'memcpy_to', 'memmove_to',
+                        'nofault_store')
 # KASAN takes the access for one behind the block to the left, or for one to
 # the slot there.
 KASAN_OTHER_BLOCK = 'left_live', 'left_slot', 'next_page'
@@ -64,11 +71,27 @@ FREE_SLOT = 'left_slot', 'next_page'
 # an assignment of 16 bytes is two stores, and a copy can be many loads.
 OTHER_SIZE = ('oob_16', 'uaf_16', 'memcmp', 'memchr', 'copy_to_user',
               'copy_to_user_oob', 'copy_from_user')
+# Where these are assembly, they load words; and riscv64 compares names byte by
+# byte.
+OTHER_SIZE_ELSEWHERE = ('strlen', 'strnlen', 'strcmp', 'strncmp', 'strchr',
+                        'strrchr', 'name_hash', 'name_hash_far', 'dentry_name')
+# On arm64 this program has no frame record, and no symbol.
+NO_CALLER = {'arm64-6.12': ('in_bpf_program',)}
+# ka sees nothing of the page allocator without pages=on. If the pages were a
+# block of kmalloc() before, it is an access to that block for ka.
+PAGES = 'uaf_pages'
 # For KASAN, krealloc() in place is the function that allocated the block.
 REALLOC = 'krealloc_more', 'krealloc_less'
 # An instruction that loads and stores at once can be told as either.
 EITHER = ('set_bit', 'change_bit', 'test_and_set_bit', 'atomic_inc',
           'atomic_fetch_add', 'atomic_cmpxchg', 'atomic64_xchg')
+
+
+def kasan_misses(kernel):
+    """Return {case: why KASAN does not find it in this kernel}."""
+    found = KASAN_FINDS_ON_ARM64 if kernel.startswith('arm64-') else ()
+    return {case: why for case, why in KASAN_MISSES.items()
+            if case not in found}
 
 
 def case_of(site, name):

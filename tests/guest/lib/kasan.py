@@ -14,7 +14,7 @@ ACCESS = re.compile(r'(Read|Write) of size (\d+) at addr (\w+) by task '
                     r'(.*)/(\d+)$', re.M)
 LINE = re.compile(r'^={20,}$', re.M)
 TIME = re.compile(r'^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?', re.M)
-FRAME = re.compile(r'^ (?:\[<\w+>\] )?(?:\? )?(?:([^\s+]+)\+0x\w+/0x\w+|'
+FRAME = re.compile(r'^ ?(?:\[<\w+>\] )?(?:\? )?(?:([^\s+]+)\+0x\w+/0x\w+|'
                    r'0x(\w+))', re.M)
 OBJECT = re.compile(r'belongs to the object at (\w+)\s+'
                     r'which belongs to the cache (\S+) of size (\d+)')
@@ -53,7 +53,7 @@ def parse(text):
     return Report(
         kind=bug[1], function=bug[2] or bug[3], rw=access[1][0].lower(),
         size=int(access[2]), at=int(access[3], 16), task=access[4],
-        pid=int(access[5]), trace=frames(text, 'Call Trace:\n'),
+        pid=int(access[5]), trace=frames(text, 'Call [Tt]race:\n'),
         block=int(thing[1], 16) if thing else None,
         cache=thing[2] if thing else None,
         bytes=int(place[3]) if place else None,

@@ -31,7 +31,8 @@ struct ka_case {
 
 /* Each ends with an empty row. */
 extern const struct ka_case ka_block_cases[], ka_live_cases[], ka_call_cases[];
-extern const struct ka_case ka_context_cases[], ka_table_cases[];
+extern const struct ka_case ka_context_cases[], ka_table_cases[],
+    ka_narrow_cases[];
 
 extern struct kmem_cache *ka_own;       /* objects of KA_OBJECT bytes */
 
@@ -40,6 +41,9 @@ void *ka_access_alloc(size_t size);
 void ka_access_free(const void *p);
 void *ka_access_take(struct kmem_cache *cache);
 void ka_access_give(struct kmem_cache *cache, void *p);
+
+/* Return @n. The compiler does not know that. */
+size_t ka_hidden(size_t n);
 
 /**
  * ka_truth() - print what follows
@@ -52,5 +56,9 @@ void ka_access_give(struct kmem_cache *cache, void *p);
  */
 void ka_truth(const char *site, const char *kind, const char *how,
               const void *at, const void *block, size_t bytes);
+
+/* Print what follows, then free an object with @text at SAFE. Return the
+ * address of the text; NULL without memory. */
+char *ka_freed_text(const char *site, const char *how, const char *text);
 
 #endif /* KA_ACCESS_H */

@@ -12,8 +12,7 @@
 
 #include "ka_access.h"
 
-/* The compiler must not know the size. */
-static noinline __attribute__((noipa)) size_t hidden(size_t n)
+noinline __attribute__((noipa)) size_t ka_hidden(size_t n)
 {
     return n;
 }
@@ -28,7 +27,7 @@ KA_CASE(memset_oob)
         return -ENOMEM;
     }
     ka_truth(__func__, KA_OOB, "w120", p, p, 115);
-    memset(p, 0, hidden(120));
+    memset(p, 0, ka_hidden(120));
     ka_site_end();
     ka_access_free(p);
     return 0;
@@ -43,7 +42,7 @@ KA_CASE(memset_uaf)
     }
     ka_truth(__func__, KA_UAF, "w32", p + KA_SAFE, p, KA_OBJECT);
     ka_access_give(ka_own, p);
-    memset(p + KA_SAFE, 0, hidden(32));
+    memset(p + KA_SAFE, 0, ka_hidden(32));
     ka_site_end();
     return 0;
 }
@@ -113,7 +112,7 @@ KA_CASE(memcmp)
     memset(p, 0, KA_OBJECT);
     ka_truth(__func__, KA_UAF, "r", p + KA_SAFE, p, KA_OBJECT);
     ka_access_give(ka_own, p);
-    result = memcmp(p + KA_SAFE, other + KA_SAFE, hidden(16));
+    result = memcmp(p + KA_SAFE, other + KA_SAFE, ka_hidden(16));
     barrier_data(&result);
     ka_access_give(ka_own, other);
     return 0;
@@ -129,7 +128,7 @@ KA_CASE(memchr)
     }
     ka_truth(__func__, KA_UAF, "r1", p + KA_SAFE, p, KA_OBJECT);
     ka_access_give(ka_own, p);
-    found = memchr(p + KA_SAFE, 'x', hidden(4));
+    found = memchr(p + KA_SAFE, 'x', ka_hidden(4));
     barrier_data(&found);
     return 0;
 }
@@ -160,7 +159,7 @@ KA_CASE(strlen)
 KA_CASE(strnlen)
 {
     char *p = freed_string(__func__, "r1");
-    size_t n = p ? strnlen(p, hidden(8)) : 0;
+    size_t n = p ? strnlen(p, ka_hidden(8)) : 0;
 
     barrier_data(&n);
     return p ? 0 : -ENOMEM;
@@ -212,11 +211,11 @@ static void *freed_number(const char *site, const char *how)
         return 0; \
     }
 
-KA_NUMBER(set_bit, "w8", unsigned long, set_bit(hidden(5), p))
-KA_NUMBER(test_bit, "r8", unsigned long, (void)test_bit(hidden(5), p))
-KA_NUMBER(change_bit, "w8", unsigned long, change_bit(hidden(5), p))
+KA_NUMBER(set_bit, "w8", unsigned long, set_bit(ka_hidden(5), p))
+KA_NUMBER(test_bit, "r8", unsigned long, (void)test_bit(ka_hidden(5), p))
+KA_NUMBER(change_bit, "w8", unsigned long, change_bit(ka_hidden(5), p))
 KA_NUMBER(test_and_set_bit, "w8", unsigned long,
-          (void)test_and_set_bit(hidden(5), p))
+          (void)test_and_set_bit(ka_hidden(5), p))
 KA_NUMBER(atomic_read, "r4", atomic_t, (void)atomic_read(p))
 KA_NUMBER(atomic_set, "w4", atomic_t, atomic_set(p, 1))
 KA_NUMBER(atomic_inc, "w4", atomic_t, atomic_inc(p))
@@ -283,7 +282,7 @@ KA_CASE(copy_to_user)
     if (!p) {
         return -ENOMEM;
     }
-    left = copy_to_user(user, p, hidden(32));
+    left = copy_to_user(user, p, ka_hidden(32));
     unmap_user_page(user);
     return left ? -EFAULT : 0;
 }
@@ -298,7 +297,7 @@ KA_CASE(copy_to_user_oob)
         return -ENOMEM;
     }
     ka_truth(__func__, KA_OOB, "r120", p, p, 115);
-    left = copy_to_user(user, p, hidden(120));
+    left = copy_to_user(user, p, ka_hidden(120));
     ka_access_free(p);
     unmap_user_page(user);
     return left ? -EFAULT : 0;
@@ -313,7 +312,7 @@ KA_CASE(copy_from_user)
     if (!p) {
         return -ENOMEM;
     }
-    left = copy_from_user(p, user, hidden(32));
+    left = copy_from_user(p, user, ka_hidden(32));
     unmap_user_page(user);
     return left ? -EFAULT : 0;
 }

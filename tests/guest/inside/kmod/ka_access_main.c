@@ -64,7 +64,7 @@ void ka_truth(const char *site, const char *kind, const char *how,
  * allocate this object. */
 static const struct ka_case *const tables[] = {
     ka_context_cases, ka_block_cases, ka_live_cases, ka_call_cases,
-    ka_table_cases,
+    ka_table_cases, ka_narrow_cases,
 };
 
 static void run_case(const struct ka_case *c)

@@ -13,8 +13,7 @@
 
 #include "ka_access.h"
 
-/* A freed object with @text at SAFE. */
-static char *freed_text(const char *site, const char *how, const char *text)
+char *ka_freed_text(const char *site, const char *how, const char *text)
 {
     char *p = ka_access_take(ka_own);
 
@@ -31,7 +30,7 @@ static char *freed_text(const char *site, const char *how, const char *text)
 /* The first byte of what is read is bad. */
 KA_CASE(name_hash)
 {
-    char *p = freed_text(__func__, "r8", "sixteen letters.");
+    char *p = ka_freed_text(__func__, "r8", "sixteen letters.");
     unsigned int hash = p ? full_name_hash(NULL, p, 16) : 0;
 
     barrier_data(&hash);
@@ -40,7 +39,7 @@ KA_CASE(name_hash)
 
 KA_CASE(siphash)
 {
-    char *p = freed_text(__func__, "r8", "twelve chars");
+    char *p = ka_freed_text(__func__, "r8", "twelve chars");
     static siphash_key_t key;
     u64 hash = p ? siphash(p, 12, &key) : 0;
 
@@ -67,7 +66,7 @@ KA_CASE(name_hash_far)
 
 KA_CASE(strscpy_from)
 {
-    char *p = freed_text(__func__, "r", "freed text"), to[32];
+    char *p = ka_freed_text(__func__, "r", "freed text"), to[32];
     ssize_t n = p ? strscpy(to, p, sizeof(to)) : 0;
 
     barrier_data(&n);
@@ -77,7 +76,7 @@ KA_CASE(strscpy_from)
 /* A store is never explained. */
 KA_CASE(strscpy_to)
 {
-    char *p = freed_text(__func__, "w8", "freed text");
+    char *p = ka_freed_text(__func__, "w8", "freed text");
     ssize_t n = p ? strscpy(p, "a text of 24 characters", 24) : 0;
 
     barrier_data(&n);
@@ -87,7 +86,7 @@ KA_CASE(strscpy_to)
 #ifdef CONFIG_NET
 KA_CASE(checksum)
 {
-    char *p = freed_text(__func__, "r8", "twenty-one characters");
+    char *p = ka_freed_text(__func__, "r8", "twenty-one characters");
     __wsum sum = p ? csum_partial(p, 21, 0) : 0;
 
     barrier_data(&sum);
@@ -108,7 +107,7 @@ KA_CASE(dentry_name)
     if (kern_path("/", 0, &root)) {
         return -ENOENT;
     }
-    p = freed_text(__func__, "r8", "proc");
+    p = ka_freed_text(__func__, "r8", "proc");
     if (p) {
         name.name = p;
         name.hash = full_name_hash(root.dentry, "proc", 4);
@@ -141,7 +140,7 @@ KA_CASE(constructor)
     if (!cache) {
         return -ENOMEM;
     }
-    other = freed_text("ka_site_constructor", "r1", "x");
+    other = ka_freed_text("ka_site_constructor", "r1", "x");
     p = ka_access_take(cache);
     other = NULL;
     if (p) {

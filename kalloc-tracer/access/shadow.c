@@ -348,6 +348,15 @@ void kt_shadow_freed(KtShadow *s, uint64_t va)
     }
 }
 
+bool kt_shadow_release(KtShadow *s, uint64_t va, uint64_t len)
+{
+    if (len > KT_SHADOW_BLOCK_MAX) {
+        kt_shadow_forget(s, va, len);
+        return true;
+    }
+    return mark(s, span_of(s, va, len), FREED);
+}
+
 void kt_shadow_resize(KtShadow *s, uint64_t va, uint64_t requested,
                       uint64_t actual)
 {

@@ -116,6 +116,12 @@ static inline bool kt_shadow_may_be_bad(const KtShadow *s, uint64_t va)
 /** kt_shadow_spans_good() - as kt_shadow_is_good(), for any @size. */
 bool kt_shadow_spans_good(const KtShadow *s, uint64_t va, uint64_t size);
 
+/** kt_shadow_covers() - return true if the shadow has codes for @va. */
+static inline bool kt_shadow_covers(const KtShadow *s, uint64_t va)
+{
+    return va - s->base < s->len;
+}
+
 /**
  * kt_shadow_is_good() - return true if no byte of [@va, @va + @size) is known
  * to be bad
@@ -159,6 +165,10 @@ bool kt_shadow_alloc(KtShadow *s, uint64_t va, uint64_t requested,
  *  bad from now on. Nothing happens if the shadow does not know a block that
  *  begins at @va. */
 void kt_shadow_freed(KtShadow *s, uint64_t va);
+/** kt_shadow_release() - pages [@va, @va + @len) are about to be released: all
+ *  bytes are bad from now on. More than KT_SHADOW_BLOCK_MAX bytes become
+ *  unknown. Returns: as kt_shadow_alloc(). */
+bool kt_shadow_release(KtShadow *s, uint64_t va, uint64_t len);
 /** kt_shadow_resize() - the block at @va has other sizes now, as
  *  kt_shadow_alloc(). Nothing happens if the shadow does not know it. */
 void kt_shadow_resize(KtShadow *s, uint64_t va, uint64_t requested,

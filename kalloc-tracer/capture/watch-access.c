@@ -28,13 +28,22 @@ static bool begin(KtHookCall *m, unsigned vcpu_index, void *udata)
            __atomic_load_n(&watch.stale, __ATOMIC_RELAXED) == KT_STALE_NOT;
 }
 
-static void on_bad_access(unsigned vcpu_index, const KtShadow *shadow,
-                          KtSuspect *s, void *udata)
+/* Return the shadow that has codes for @va, if one has: that of the direct map
+ * or of areas. NULL before the direct map is known. */
+static inline const KtShadow *shadow_of(uint64_t va)
+{
+    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
+
+    return !shadow || kt_shadow_covers(shadow, va) ? shadow :
+           kt_vm_areas_shadow(watch.vm_areas);
+}
+
+static void on_bad_access(unsigned vcpu_index, KtSuspect *s, void *udata)
 {
     KtHookCall m;
 
     if (begin(&m, vcpu_index, udata) &&
-        kt_shadow_find_bad(shadow, s->va, s->len, &s->bad, &s->state)) {
+        kt_shadow_find_bad(s->shadow, s->va, s->len, &s->bad, &s->state)) {
         s->pc = kt_watch_pc(udata);
         kt_access_watch_suspect(&watch, &m, s);
     }
@@ -45,14 +54,14 @@ G_GNUC_NO_INLINE
 static void on_doubtful_access(unsigned vcpu_index, qemu_plugin_meminfo_t info,
                                uint64_t va, void *udata)
 {
-    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
     KtSuspect s = {
         .va = va, .len = 1ull << qemu_plugin_mem_size_shift(info),
+        .shadow = shadow_of(va),
     };
 
-    if (shadow && !kt_shadow_is_good(shadow, va, (unsigned)s.len)) {
+    if (s.shadow && !kt_shadow_is_good(s.shadow, va, (unsigned)s.len)) {
         s.write = qemu_plugin_mem_is_store(info);
-        on_bad_access(vcpu_index, shadow, &s, udata);
+        on_bad_access(vcpu_index, &s, udata);
     }
 }
 
@@ -61,21 +70,22 @@ GS_HOT
 static void on_access(unsigned vcpu_index, qemu_plugin_meminfo_t info,
                       uint64_t va, void *udata)
 {
-    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
+    const KtShadow *shadow = shadow_of(va);
 
     if (G_UNLIKELY(shadow && kt_shadow_may_be_bad(shadow, va))) {
         on_doubtful_access(vcpu_index, info, va, udata);
     }
 }
 
-static void check_range(KtHookCall *m, const KtShadow *shadow, uint64_t pc,
-                        uint64_t va, uint64_t len, bool write)
+static void check_range(KtHookCall *m, uint64_t pc, uint64_t va, uint64_t len,
+                        bool write)
 {
     KtSuspect s = {
         .pc = pc, .va = va, .len = len, .write = write, .range = true,
+        .shadow = shadow_of(va),
     };
 
-    if (kt_shadow_find_bad(shadow, va, len, &s.bad, &s.state) &&
+    if (s.shadow && kt_shadow_find_bad(s.shadow, va, len, &s.bad, &s.state) &&
         kt_record_find_return(m)) {
         kt_access_watch_suspect(&watch, m, &s);
     }
@@ -94,13 +104,12 @@ static bool is_of_areas(KtHookCall *m, uint64_t pc)
  * functions have no callbacks. */
 static void on_range(unsigned vcpu_index, void *udata)
 {
-    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
     uint64_t pc = kt_watch_pc(udata);
     const KtCodeRow *row;
     uint64_t len;
     KtHookCall m;
 
-    if (!shadow || (watch.areas && !watch.areas->len) ||
+    if ((watch.areas && !watch.areas->len) ||
         !begin(&m, vcpu_index, udata) || !is_of_areas(&m, pc)) {
         return;
     }
@@ -110,20 +119,23 @@ static void on_range(unsigned vcpu_index, void *udata)
     }
     len = kt_watch_range_len(&m, row);
     if (row->src != KT_NO_ARG) {
-        check_range(&m, shadow, pc, kt_vcpu_pointer(m.v, row->src), len, false);
+        check_range(&m, pc, kt_vcpu_pointer(m.v, row->src), len, false);
     }
     if (row->dst != KT_NO_ARG) {
         m.have_stack = false;
-        check_range(&m, shadow, pc, kt_vcpu_pointer(m.v, row->dst), len, true);
+        check_range(&m, pc, kt_vcpu_pointer(m.v, row->dst), len, true);
     }
 }
 
-static void check_string(KtHookCall *m, const KtShadow *shadow, uint64_t pc,
-                         uint64_t va, uint64_t len, bool write)
+static void check_string(KtHookCall *m, uint64_t pc, uint64_t va, uint64_t len,
+                         bool write)
 {
-    KtSuspect s = { .pc = pc, .va = va, .len = len, .write = write };
+    KtSuspect s = {
+        .pc = pc, .va = va, .len = len, .write = write,
+        .shadow = shadow_of(va),
+    };
 
-    if (kt_shadow_find_bad(shadow, va, len, &s.bad, &s.state)) {
+    if (s.shadow && kt_shadow_find_bad(s.shadow, va, len, &s.bad, &s.state)) {
         kt_access_watch_suspect(&watch, m, &s);
     }
 }
@@ -132,20 +144,19 @@ static void check_string(KtHookCall *m, const KtShadow *shadow, uint64_t pc,
  * all is cheaper. */
 static void on_string(unsigned vcpu_index, void *udata)
 {
-    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
     GsString string = kt_watch_string(kt_watch_how(udata));
     uint64_t pc = kt_watch_pc(udata), len;
     KtHookCall m;
 
-    if (!shadow || !begin(&m, vcpu_index, udata)) {
+    if (!begin(&m, vcpu_index, udata)) {
         return;
     }
     len = kt_watch_string_len(m.v, &string);
     if (string.loads) {
-        check_string(&m, shadow, pc, kt_vcpu_pointer(m.v, 1), len, false);
+        check_string(&m, pc, kt_vcpu_pointer(m.v, 1), len, false);
     }
     m.have_stack = false;
-    check_string(&m, shadow, pc, kt_vcpu_pointer(m.v, 0), len, true);
+    check_string(&m, pc, kt_vcpu_pointer(m.v, 0), len, true);
 }
 
 /* At the entry of ksize() before 6.1: the caller may use the slack. */
@@ -243,6 +254,9 @@ static void clear_shadow(void *userdata)
     if (watch.shadow) {
         kt_shadow_clear(watch.shadow);
     }
+    if (watch.vm_areas) {
+        kt_vm_areas_clear(watch.vm_areas);
+    }
     __atomic_store_n(&watch.stale, KT_STALE_NOT, __ATOMIC_RELAXED);
 }
 
@@ -282,6 +296,7 @@ static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
 {
     watch.filter = filter;
     watch.budget = kt_tracer_budget(c->shared.tracer);
+    watch.vm_areas = kt_vm_areas_new(watch.budget);
     kt_access_watch_find_code(&watch, c->shared.tracer, c->shared.kernel);
     if (still) {
         kt_access_watch_make_shadow(&watch, boot->guest);
@@ -311,6 +326,7 @@ void kt_access_watch_end_boot(KtCapture *c)
 {
     c->shared.access = NULL;
     g_clear_pointer(&watch.shadow, kt_shadow_free);
+    g_clear_pointer(&watch.vm_areas, kt_vm_areas_free);
     g_clear_pointer(&watch.classes, kt_code_classes_free);
     g_clear_pointer(&watch.areas, kt_code_areas_free);
     g_clear_pointer(&watch.filter, kt_access_filter_free);

@@ -6,6 +6,7 @@
 #include "kalloc-tracer/access/arming.h"
 #include "kalloc-tracer/access/code-areas.h"
 #include "kalloc-tracer/access/shadow.h"
+#include "kalloc-tracer/access/vm-areas.h"
 #include "kalloc-tracer/capture/watch-code.h"
 
 /** struct KtPageAt - size of struct page, and offsets in it */
@@ -33,6 +34,7 @@ typedef struct KtSlotReader KtSlotReader;
  * struct KtAccessWatch - what is watched in the running boot
  * @arming: the tracer's part: filters, and what explains accesses
  * @shadow: (atomic, nullable) NULL until the direct map is known
+ * @vm_areas: of vmalloc()
  * @classes: of the kernel's code
  * @areas: (nullable) only this code is checked, and calls of memcpy() and the
  *         like from there. Changed while no vCPU executes
@@ -51,6 +53,7 @@ typedef struct KtSlotReader KtSlotReader;
 struct KtAccessWatch {
     KtArming *arming;
     KtShadow *shadow;
+    KtVmAreas *vm_areas;
     KtCodeClasses *classes;
     KtCodeAreas *areas;
     const KtAccessRules *rules;
@@ -78,10 +81,12 @@ enum {
  * struct KtSuspect - an access to a bad byte
  * @pc: the instruction; the entry of a function if @range
  * @va, @len: what is accessed; @bad: its first bad byte; @state: of this byte
+ * @shadow: what says so: that of the direct map, or of areas
  * @range: the call of a mem*() function, at its entry
  */
 typedef struct KtSuspect {
     uint64_t pc, va, len, bad;
+    const KtShadow *shadow;
     KtShadowState state;
     bool write, range;
 } KtSuspect;

@@ -50,8 +50,7 @@ static void explain(const KtAccessWatch *w, KtHookCall *m, KtAccessReason why,
 
 /* Return true if the bad bytes are at one end of what was loaded, and not more
  * than the function may load there. */
-static bool is_overread(const KtAccessWatch *w, const KtCodeRow *row,
-                        const KtSuspect *s)
+static bool is_overread(const KtCodeRow *row, const KtSuspect *s)
 {
     uint64_t end = s->va + s->len, good = s->va;
 
@@ -59,7 +58,7 @@ static bool is_overread(const KtAccessWatch *w, const KtCodeRow *row,
         return end - s->bad <= row->max_past;
     }
     while (good < end &&
-           kt_shadow_state(w->shadow, good) > KT_SHADOW_LIVE) {
+           kt_shadow_state(s->shadow, good) > KT_SHADOW_LIVE) {
         good++;
     }
     return good < end && good - s->va <= row->max_before;
@@ -89,7 +88,7 @@ static KtAccessReason judge_code(const KtAccessWatch *w, const GsKernel *k,
     if (row->class == KT_CODE_LOADS_OK) {
         return KT_ACCESS_LOADS_OK;
     }
-    return row->class == KT_CODE_OVERREAD && is_overread(w, row, s) ?
+    return row->class == KT_CODE_OVERREAD && is_overread(row, s) ?
                KT_ACCESS_OVERREAD : KT_ACCESS__COUNT;
 }
 
@@ -195,7 +194,8 @@ static bool is_free(const KtAccessWatch *w, KtGuest *g, uint64_t va)
 
 /* Return true if the page may have another owner, which the shadow did not see:
  * it is no slab any more, and not certainly free. Memory behind the requested
- * bytes of a large block is no slab, either, and belongs to that block.
+ * bytes of a large block is no slab, either, and belongs to that block. An area
+ * of vmalloc() has its own addresses.
  * @now: (out) the cache of the page's slab */
 static bool is_page_gone(KtAccessWatch *w, KtHookCall *m, const KtSuspect *s,
                          KtCacheId *now)
@@ -203,6 +203,9 @@ static bool is_page_gone(KtAccessWatch *w, KtHookCall *m, const KtSuspect *s,
     KtGuest *g = m->boot->guest;
     uint64_t page = 1ull << kt_guest_page_shift(g);
 
+    if (s->shadow != w->shadow) {
+        return false;
+    }
     if (!kt_guest_slab(g, &m->v->seen, s->bad, now)) {
         return true;
     }

@@ -6,7 +6,8 @@
  *     allocation   live up to the requested size, slack behind; if it is the
  *                  first in its slab, other slots are marked (watch-slots.c)
  *     free         bad, except in caches whose readers may use freed objects
- *     pages        unknown: the page has another owner
+ *     pages        unknown: the page has another owner; bad if it was freed
+ *     vmalloc()    slack behind the requested size
  */
 #include "kalloc-tracer/capture/watch-internal.h"
 
@@ -167,6 +168,17 @@ static bool mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b,
     return armed;
 }
 
+/* Mark what is behind the requested size of an area of vmalloc(). */
+static void mark_area(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b)
+{
+    uint64_t page = 1ull << kt_guest_page_shift(g);
+
+    if (kt_access_filter_block(w->filter, b->layer, b->cache, b->stack) &&
+        !kt_vm_areas_alloc(w->vm_areas, b->va, b->size, page)) {
+        kt_tracer_count(t, KT_CNT_ACCESS_NO_MEMORY, 1);
+    }
+}
+
 /* ---- events -------------------------------------------------------------- */
 
 /* The slot of the block was unknown. If readers may use freed objects of the
@@ -197,6 +209,23 @@ static void on_alloc(KtAccessWatch *w, KtHookCall *m)
         }
     } else if (b.layer == KT_LAYER_PAGES) {
         kt_shadow_forget(w->shadow, b.va, b.size);
+    } else if (b.layer == KT_LAYER_VMALLOC) {
+        mark_area(w, m->c->tracer, m->boot->guest, &b);
+    }
+}
+
+/* Pages are freed (pages=on). Nothing is known of those that the kernel has
+ * from the firmware, and of those that it may keep. */
+static void on_free_pages(KtAccessWatch *w, KtHookCall *m)
+{
+    const KtEvent *ev = &m->ev;
+
+    if (ev->flags & (KT_EVF_FRESH | KT_EVF_UNREFERENCED | KT_EVF_UNSURE) ||
+        !kt_access_filter_block(w->filter, KT_LAYER_PAGES, (KtCacheId) { 0 },
+                                (KtStackId) { 0 })) {
+        kt_shadow_forget(w->shadow, ev->va, ev->size);
+    } else if (!kt_shadow_release(w->shadow, ev->va, ev->size)) {
+        kt_tracer_count(m->c->tracer, KT_CNT_ACCESS_NO_MEMORY, 1);
     }
 }
 
@@ -223,6 +252,14 @@ static void on_free(KtAccessWatch *w, KtHookCall *m)
     KtCacheId id = ev->cache;
     KtCacheInfo info;
 
+    if (ev->family == KT_FAMILY_PAGES) {
+        on_free_pages(w, m);
+        return;
+    }
+    if (!kt_shadow_covers(w->shadow, ev->va)) {
+        kt_vm_areas_freed(w->vm_areas, ev->va);
+        return;
+    }
     if (kt_shadow_state(w->shadow, ev->va) == KT_SHADOW_UNKNOWN ||
         ev->flags & KT_EVF_INSIDE) {
         return;
@@ -243,6 +280,14 @@ static void on_free(KtAccessWatch *w, KtHookCall *m)
     }
 }
 
+static void resize_area(KtAccessWatch *w, const KtEvent *ev, uint64_t page)
+{
+    if (kt_access_filter_block(w->filter, KT_LAYER_VMALLOC, (KtCacheId) { 0 },
+                               ev->stack)) {
+        kt_vm_areas_resize(w->vm_areas, ev->va, ev->size, page);
+    }
+}
+
 /* The event of krealloc() does not have what the allocator reserved. */
 static void on_resize(KtAccessWatch *w, KtHookCall *m)
 {
@@ -252,6 +297,10 @@ static void on_resize(KtAccessWatch *w, KtHookCall *m)
     uint64_t actual = (ev->size + page - 1) & -page;
     KtCacheInfo info;
 
+    if (!kt_shadow_covers(w->shadow, ev->va)) {
+        resize_area(w, ev, page);
+        return;
+    }
     if (id.v && kt_tracer_cache(m->c->tracer, id, &info)) {
         actual = info.size;
     }
@@ -324,6 +373,10 @@ static bool fill_block(const KtBlock *b, void *opaque)
 
     bool freed = b->state == KT_BLOCK_FREED;
 
+    if (b->layer == KT_LAYER_VMALLOC && !freed) {
+        mark_area(f->w, f->t, f->g, &block);
+        return true;
+    }
     if (!is_checked_layer(b->layer) ||
         (freed && (f->gap || kind_of(f->w, f->t, f->g, b->cache) &
                              KT_CACHE_TYPESAFE))) {

@@ -182,6 +182,15 @@ static void add_access_error(KtModel *m, const Access *a, KtErrorKind kind)
     }
 }
 
+/* Return true if pages were handed out after a block there, which is freed: it
+ * was of an earlier owner of the pages. */
+static bool is_newer(const KtModel *m, uint32_t pages, uint32_t index)
+{
+    const KtRec *r = kt_rec(&m->blocks, index);
+
+    return r->freed && kt_rec(&m->blocks, pages)->alloc_us > r->alloc_us;
+}
+
 /* Find the block of another allocator than that of pages, or a freed block of
  * pages. */
 static uint32_t find_block(const KtModel *m, uint64_t va)
@@ -189,7 +198,10 @@ static uint32_t find_block(const KtModel *m, uint64_t va)
     uint32_t pages = kt_model_block_at(m, KT_MAP_PAGES, va);
     uint32_t index = kt_model_block_at(m, KT_MAP_MAIN, va);
 
-    return index || !pages || !kt_rec(&m->blocks, pages)->freed ? index : pages;
+    if (!pages || !kt_rec(&m->blocks, pages)->freed) {
+        return index;
+    }
+    return !index || is_newer(m, pages, index) ? pages : index;
 }
 
 void kt_model_access(KtModel *m, const KtEvent *ev)

@@ -222,12 +222,14 @@ static bool can_check(const McOut *out, GError **errp)
 static bool is_checked_layer(KtLayer layer, GError **errp)
 {
     bool ok = layer == KT_LAYER_NONE || layer == KT_LAYER_KMALLOC ||
-              layer == KT_LAYER_LARGE || layer == KT_LAYER_CACHE;
+              layer == KT_LAYER_LARGE || layer == KT_LAYER_CACHE ||
+              layer == KT_LAYER_VMALLOC || layer == KT_LAYER_PAGES;
 
     if (!ok) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
                     "--layer %s: accesses to these blocks are not checked; the "
-                    "layers are kmalloc, large, cache", kt_layer_name(layer));
+                    "layers are kmalloc, large, cache, vmalloc, pages",
+                    kt_layer_name(layer));
     }
     return ok;
 }

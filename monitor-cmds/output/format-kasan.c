@@ -29,12 +29,17 @@ static const char *const kasan_kinds[KT_ERR__COUNT] = {
     [KT_ERR_FREE_SLOT] = "slab-out-of-bounds",
 };
 
-/* Of large blocks, KASAN only sees pages when they are freed. */
+/* Of large blocks, KASAN only sees pages when they are freed. It has one kind
+ * for all accesses to areas of vmalloc(). */
 static const char *kasan_kind(const KtError *e)
 {
+    bool area = e->has_block && e->block.layer == KT_LAYER_VMALLOC;
     bool pages = e->has_block && (e->block.layer == KT_LAYER_LARGE ||
                                   e->block.layer == KT_LAYER_PAGES);
 
+    if (area && kt_error_is_access(e->kind)) {
+        return "vmalloc-out-of-bounds";
+    }
     return pages && e->kind == KT_ERR_USE_AFTER_FREE ? "use-after-free" :
            kasan_kinds[e->kind];
 }

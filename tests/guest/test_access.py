@@ -194,7 +194,7 @@ def check_counts(tap, kernel, log, errors, stat):
 def test_ka(tap, kernel, args, reports):
     log, (errors, stat, access, printed) = run_module(
         kernel, args.case, look=answers,
-        plugin_opts='access=on,report=kasan', name=f'access-{kernel}')
+        plugin_opts='access=on,report=kasan,pages=on', name=f'access-{kernel}')
     tap.note(access)
     rest = list(errors)
     for name, truth in log.truth.items():

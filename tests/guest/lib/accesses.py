@@ -20,7 +20,8 @@ BEGIN = re.compile(r'ka_access: begin (\S+)')
 END = re.compile(r'ka_access: end (\S+) (-?\d+)')
 SITES = ('ka_access_alloc', 'ka_access_free', 'ka_access_take',
          'ka_access_give', 'ka_access_realloc', 'ka_access_free_bulk',
-         'ka_gone_take', 'ka_gone_give')
+         'ka_gone_take', 'ka_gone_give', 'ka_case_oob_vmalloc',
+         'ka_case_uaf_pages')
 KINDS = {'slab-use-after-free': 'use-after-free',
          'slab-out-of-bounds': 'out-of-bounds',
          'vmalloc-out-of-bounds': 'out-of-bounds'}
@@ -30,8 +31,6 @@ KA_MISSES = {
     'next_live': 'neighbour', 'left_live': 'neighbour',     # both are live
     # somebody else's block by then
     'reused': 'reused', 'reused_kmalloc': 'reused',
-    'uaf_pages': 'pages',           # blocks of the page allocator
-    'oob_vmalloc': 'vmalloc',
 }
 # Of these, what is found with quarantine=.
 QUARANTINE_FINDS = ('reused_kmalloc',)

@@ -123,6 +123,24 @@ static void freed_pages(void)
     judged(&w, UAF, 0, 1);
 }
 
+static void pages_of_a_slab_that_went_on(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    uint64_t va = VA & ~4095ull;
+    const KtEvent pages = { .kind = KT_EV_ALLOC, .va = va, .size = 4096,
+                            .layer = KT_LAYER_PAGES };
+    const KtEvent given = { .kind = KT_EV_FREE, .va = va, .size = 4096,
+                            .family = KT_FAMILY_PAGES };
+
+    alloc(&w, va, 64);
+    kfree(&w, va);
+    push(&w, pages);
+    push(&w, given);
+    read_of(&w, va);
+    g_assert_cmpint(last_error(&w).block.layer, ==, KT_LAYER_PAGES);
+    judged(&w, UAF, 0, 0);
+}
+
 static void slots_that_nobody_had(void)
 {
     FedTracer w = fed_tracer_new(true);
@@ -391,6 +409,7 @@ static const TestCase cases[] = {
     { "/access/behind-the-request", behind_the_request },
     { "/access/first-bad-byte", the_first_bad_byte_decides },
     { "/access/pages", freed_pages },
+    { "/access/newer-pages", pages_of_a_slab_that_went_on },
     { "/access/slots", slots_that_nobody_had },
     { "/access/slots-late", free_slots_when_tracing_began_late },
     { "/access/right", what_the_map_says_is_right },

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Areas of vmalloc(): the end of the last page is bad, until the area is freed;
+ * other sizes of the same pages; areas far away; memory. */
+#include "tests/lib/test-main.h"
+#include "kalloc-tracer/access/vm-areas.h"
+
+#define BASE  0xffffc90000000000ull
+#define PAGE  4096u
+#define FAR   ((uint64_t)8 << 40)
+
+static bool is_good(const KtVmAreas *a, uint64_t va)
+{
+    const KtShadow *s = kt_vm_areas_shadow(a);
+
+    return !s || kt_shadow_is_good(s, va, 1);
+}
+
+static void end_of_the_last_page_is_bad(void)
+{
+    g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
+    KtShadowState state;
+    uint64_t bad;
+
+    g_assert_true(kt_vm_areas_alloc(a, BASE, 2 * PAGE - 200, PAGE));
+    g_assert_true(is_good(a, BASE));
+    g_assert_true(is_good(a, BASE + 2 * PAGE - 201));
+    g_assert_false(is_good(a, BASE + 2 * PAGE - 200));
+    g_assert_false(is_good(a, BASE + 2 * PAGE - 1));
+    g_assert_true(is_good(a, BASE + 2 * PAGE));
+    g_assert_true(kt_shadow_find_bad(kt_vm_areas_shadow(a), BASE, 2 * PAGE,
+                                     &bad, &state));
+    g_assert_cmphex(bad, ==, BASE + 2 * PAGE - 200);
+    g_assert_cmpint(state, ==, KT_SHADOW_SLACK);
+}
+
+static void freed_areas_are_unknown(void)
+{
+    g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
+
+    kt_vm_areas_freed(a, BASE);
+    kt_vm_areas_alloc(a, BASE, 10, PAGE);
+    kt_vm_areas_alloc(a, BASE + 2 * PAGE, 20, PAGE);
+    kt_vm_areas_freed(a, BASE + 1);
+    g_assert_false(is_good(a, BASE + 10));
+    kt_vm_areas_freed(a, BASE);
+    g_assert_true(is_good(a, BASE + 10));
+    g_assert_false(is_good(a, BASE + 2 * PAGE + 20));
+    kt_vm_areas_clear(a);
+    g_assert_true(is_good(a, BASE + 2 * PAGE + 20));
+}
+
+static void areas_whose_free_was_not_seen_go(void)
+{
+    g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
+
+    kt_vm_areas_alloc(a, BASE, 3 * PAGE + 8, PAGE);
+    kt_vm_areas_alloc(a, BASE, 4 * PAGE, PAGE);
+    g_assert_true(is_good(a, BASE + 3 * PAGE + 8));
+}
+
+static void other_sizes_of_the_same_pages(void)
+{
+    g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
+
+    kt_vm_areas_alloc(a, BASE, 3 * PAGE - 8, PAGE);
+    kt_vm_areas_resize(a, BASE, PAGE, PAGE);
+    g_assert_true(is_good(a, BASE + PAGE - 1));
+    g_assert_false(is_good(a, BASE + PAGE));
+    g_assert_false(is_good(a, BASE + 3 * PAGE - 1));
+    kt_vm_areas_resize(a, BASE, 2 * PAGE + 100, PAGE);
+    g_assert_true(is_good(a, BASE + 2 * PAGE + 99));
+    g_assert_false(is_good(a, BASE + 2 * PAGE + 100));
+    kt_vm_areas_resize(a, BASE, 3 * PAGE, PAGE);
+    g_assert_true(is_good(a, BASE + 3 * PAGE - 1));
+}
+
+static void areas_that_are_not_checked(void)
+{
+    g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
+
+    /* A module, first: no shadow is made there. */
+    g_assert_false(kt_vm_areas_alloc(a, 0xffffffffc0000000, 100, PAGE));
+    g_assert_null(kt_vm_areas_shadow(a));
+    g_assert_true(kt_vm_areas_alloc(a, BASE, 100, PAGE));
+    g_assert_false(kt_vm_areas_alloc(a, BASE + FAR, 100, PAGE));
+    /* No slack, or no area. */
+    g_assert_true(kt_vm_areas_alloc(a, BASE + FAR, PAGE, PAGE));
+    g_assert_true(kt_vm_areas_alloc(a, BASE + FAR, 0, PAGE));
+    g_assert_true(kt_vm_areas_alloc(a, BASE + 1, 100, PAGE));
+    g_assert_true(kt_vm_areas_alloc(a, -(uint64_t)PAGE, 100, PAGE));
+    g_assert_true(kt_vm_areas_alloc(a, BASE, UINT64_MAX, PAGE));
+}
+
+static void memory_is_charged(void)
+{
+    KtBudget *budget = kt_budget_new(0);
+    g_autoptr(KtVmAreas) a = kt_vm_areas_new(budget);
+    uint64_t one;
+
+    kt_vm_areas_alloc(a, BASE, 100, PAGE);
+    one = kt_budget_used(budget, KT_MEM_SHADOW);
+    g_assert_cmpuint(one, >, 4096);
+    kt_vm_areas_alloc(a, BASE + PAGE, 100, PAGE);
+    g_assert_cmpuint(kt_budget_used(budget, KT_MEM_SHADOW), >, one);
+    kt_vm_areas_freed(a, BASE);
+    g_assert_cmpuint(kt_budget_used(budget, KT_MEM_SHADOW), ==, one);
+    g_clear_pointer(&a, kt_vm_areas_free);
+    g_assert_cmpuint(kt_budget_used(budget, KT_MEM_SHADOW), ==, 0);
+    kt_budget_free(budget);
+}
+
+static const TestCase cases[] = {
+    { "/vm-areas/last-page", end_of_the_last_page_is_bad },
+    { "/vm-areas/freed", freed_areas_are_unknown },
+    { "/vm-areas/unseen-free", areas_whose_free_was_not_seen_go },
+    { "/vm-areas/resize", other_sizes_of_the_same_pages },
+    { "/vm-areas/not-checked", areas_that_are_not_checked },
+    { "/vm-areas/memory", memory_is_charged },
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

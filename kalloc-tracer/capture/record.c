@@ -275,16 +275,17 @@ bool kt_record_add_point_site(KtHookCall *m)
 
 void kt_record_await(KtHookCall *m, const KtPendingCall *call)
 {
+    const KtHookRow *hook = &m->boot->row[call->hook.v];
     unsigned stale;
 
-    if (G_UNLIKELY(m->c->access) &&
-        kt_role_allocates(m->boot->row[call->hook.v].role)) {
+    if (G_UNLIKELY(m->c->access) && hook->cache != KT_NO_ARG &&
+        kt_role_allocates(hook->role)) {
         m->v->allocating = (KtAllocating) { call->sp, call->ra };
     }
     if (!add_hook_site(m) ||
         !kt_pending_calls_push(m->c->calls, call, &stale)) {
         kt_record_drop_call(m, KT_CNT_CALL_DROPPED,
-                            kt_role_allocates(m->boot->row[call->hook.v].role));
+                            kt_role_allocates(hook->role));
         return;
     }
     if (stale) {

@@ -23,9 +23,9 @@ typedef struct KtMisuse {
     uint64_t sp, ra, va;
 } KtMisuse;
 
-/** struct KtAllocating - the last call of an allocating function that this vCPU
- *  entered while accesses are checked: the key of its KtPendingCall, which is
- *  gone when the call has returned, on any vCPU */
+/** struct KtAllocating - the last call that this vCPU entered, while accesses
+ *  are checked, of a function that allocates from a cache: the key of its
+ *  KtPendingCall, which is gone when the call has returned, on any vCPU */
 typedef struct KtAllocating {
     uint64_t sp, ra;
 } KtAllocating;

@@ -214,11 +214,26 @@ static bool is_wanted(const KtBlockWatch *w, const KtBlockAccess *a)
     return w->on && a->va - w->spec.va < w->spec.len;
 }
 
-/* Return true if @a is of the record @r of the same place. */
+/* Return true if @a is of the record @r of the same place. A record knows
+ * whether the allocator called the function, @a does not yet. */
 static bool continues(const KtBlockAccess *r, const KtBlockAccess *a)
 {
-    return r->cpu == a->cpu && r->flags == a->flags &&
-           ((r->va == a->va && r->len == a->len) || r->va + r->len == a->va);
+    if (r->cpu != a->cpu ||
+        ((r->flags ^ a->flags) & (uint8_t)~KT_BLOCK_ACCESS_ALLOCATOR)) {
+        return false;
+    }
+    return (a->flags & KT_BLOCK_ACCESS_RANGE) ||
+           (r->va == a->va && r->len == a->len) || r->va + r->len == a->va;
+}
+
+static void extend(KtBlockAccess *r, const KtBlockAccess *a)
+{
+    uint64_t end = MAX(r->va + r->len, a->va + a->len);
+
+    r->va = MIN(r->va, a->va);
+    r->len = end - r->va;
+    r->last_us = a->us;
+    r->count++;
 }
 
 bool kt_block_watch_repeat(KtBlockWatch *w, const KtBlockPlace *place,
@@ -233,9 +248,7 @@ bool kt_block_watch_repeat(KtBlockWatch *w, const KtBlockPlace *place,
 
         same = continues(r, a);
         if (same) {
-            r->len += r->va == a->va ? 0 : a->len;
-            r->last_us = a->us;
-            r->count++;
+            extend(r, a);
             w->accesses++;
         }
     }

@@ -4,11 +4,13 @@
  * accesses. The part of a tracer behind kt-block-watch.h.
  *
  * Accesses that follow each other and differ only in their place are one
- * record: a loop of `rep movs` makes a callback for each turn, and a spin loop
- * reads the same word again and again.
+ * record: `rep movs` makes an access for each turn, and a spin loop reads the
+ * same word again and again. So are those of one memory function, whose pc is
+ * its entry, whatever their order is.
  *
  *     pc, sp and vCPU of the newest record?  no --> walk the stack, new record
- *     same bytes, or the bytes behind it?    no --> the same
+ *     a memory function?                     yes -> count it there
+ *     same bytes, or the bytes behind it?    no --> new record
  *     else                                      --> count it there
  *
  * Threads: any; the part has a lock of its own, a leaf.

@@ -4,9 +4,8 @@
  * block, whatever its state.
  *
  *     ka access watch VA
- *       spec --> capture/ --> a callback on each instruction of the kernel that
- *                             accesses memory
- *                               |  the address is in the block
+ *       spec --> capture/ --> the pages of the block are trapped
+ *                               |  an access to such a page is to the block
  *                               v
  *                             record, in a ring of the newest ones
  *
@@ -28,19 +27,16 @@
  * struct KtBlockWatchSpec - what is watched
  * @va, @len: the bytes; @len is not 0
  * @ring: records, 1 to KT_BLOCK_WATCH_RING_MAX
- * @wide: also instructions with operands on the stack, per-CPU variables, and
- *        the kernel's image. Objects of kmalloc() are not there
  */
 typedef struct KtBlockWatchSpec {
     uint64_t va, len;
     uint64_t ring;
-    bool wide;
 } KtBlockWatchSpec;
 
 /** Bits of KtBlockAccess.flags. */
 typedef enum KtBlockAccessFlag {
     KT_BLOCK_ACCESS_WRITE = 1,      /* the memory is written, not read */
-    KT_BLOCK_ACCESS_RANGE = 2,      /* memset() and the like, at their entry */
+    KT_BLOCK_ACCESS_RANGE = 2,      /* by memset() and the like */
     KT_BLOCK_ACCESS_ALLOCATOR = 4,  /* code of the allocator, or memory
                                      * functions and helpers that it called */
 } KtBlockAccessFlag;
@@ -48,9 +44,11 @@ typedef enum KtBlockAccessFlag {
 /**
  * struct KtBlockAccess - a record
  * @us, @last_us: the VM's clock at the first and at the last access
- * @va, @len: bytes of the block, of all accesses together
+ * @va, @len: bytes of the block, of all accesses together; for
+ *            KT_BLOCK_ACCESS_RANGE from the first one to the last one
  * @count: accesses, one after the other by one instruction in one call: to the
- *         same bytes, or each to the bytes behind the one before
+ *         same bytes, or each to the bytes behind the one before; for
+ *         KT_BLOCK_ACCESS_RANGE by one function, to any of the bytes
  * @stack: the first frame is the instruction, or the entry of a function for
  *         KT_BLOCK_ACCESS_RANGE
  */

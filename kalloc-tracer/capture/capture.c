@@ -368,8 +368,7 @@ static bool want_block(uint64_t va, void *userdata)
         return c->finder && kt_capture_may_find(c, va);
     }
     points = kt_call_points_set(c->shared.points);
-    return kt_access_watch_wants(c, va) || c->block_watched ||
-           kt_hooks_page(boot->hooks, va) ||
+    return kt_access_watch_wants(c, va) || kt_hooks_page(boot->hooks, va) ||
            (points && kt_point_set_page(points, va)) ||
            kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY) !=
                KT_RETURN_SITE_NONE;
@@ -478,9 +477,6 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     if (kt_access_watch_wants(c, va)) {
         kt_access_watch_translate(c, tb, n);
     }
-    if (c->block_watched) {
-        kt_capture_watch_block(c, tb, n);
-    }
 }
 
 static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
@@ -552,7 +548,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     account_for(c);
     g_mutex_init(&c->lock);
     kt_access_watch_start(c);
-    kt_capture_start_block_watch(c);
+    kt_capture_start_block_watch(c, id);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);
     qemu_plugin_register_vcpu_tb_filter(id, want_block, c);

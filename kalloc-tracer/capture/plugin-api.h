@@ -29,7 +29,10 @@
     X(qemu_plugin_vm_state_fail) \
     X(qemu_plugin_write_register) \
     X(qemu_plugin_set_pc) \
-    X(qemu_plugin_request_vm_stop)
+    X(qemu_plugin_request_vm_stop) \
+    X(qemu_plugin_register_vcpu_page_trap) \
+    X(qemu_plugin_update_page_trap) \
+    X(qemu_plugin_page_access_insn)
 
 #define KT_DECLARE_WEAK(fn) extern __typeof__(fn) fn __attribute__((weak));
 KT_PATCHED_API(KT_DECLARE_WEAK)

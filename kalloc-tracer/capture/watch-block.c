@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Accesses to one block: callbacks, translation. See watch-block.h. */
+/* Accesses to one block: the trap of its pages, begin and end. See
+ * watch-block.h. */
 #include "kalloc-tracer/capture/watch-block.h"
 
 #include "kalloc-tracer/access/block-watch.h"
 #include "kalloc-tracer/capture/watch-stack.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
+#include <string.h>
+
 #define INSN_MAX 16
+
+/* QEMU's pages are these, whatever the guest's are. */
+#define PAGE 4096u
 
 /**
  * struct Watch - the block; constant while vCPUs execute
@@ -19,31 +25,35 @@ typedef struct Watch {
     KtCodeClasses *classes;
 } Watch;
 
-/* The callbacks of all vCPUs use one object: their only argument is the address
- * of the instruction. */
+/* The callbacks of all vCPUs use one object. */
 static Watch watch;
 
 /* ---- execution ----------------------------------------------------------- */
-
-/* Return false if nothing can be recorded: the boot or the watch has ended, and
- * the code is not translated anew yet; the vCPU has no registers; tracing is
- * off. */
-static bool begin(KtHookCall *m, unsigned vcpu_index, void *udata)
-{
-    *m = (KtHookCall) {
-        .c = &watch.c->shared,
-        .boot = kt_capture_boot(watch.c),
-        .v = &watch.c->vcpu[vcpu_index],
-        .insns_left = kt_watch_left(udata),
-    };
-    return m->boot && watch.c->block_watched && m->v->unwinder &&
-           kt_tracer_is_on(m->c->tracer);
-}
 
 static bool overlaps(uint64_t va, uint64_t len)
 {
     return va - watch.spec.va < watch.spec.len ||
            watch.spec.va - va < len;
+}
+
+/* With the lock of a TLB held, for each page that is brought into it. */
+GS_HOT
+static bool is_trapped(uint64_t page, void *userdata)
+{
+    return G_UNLIKELY(watch.c->block_watched) && overlaps(page, PAGE);
+}
+
+/* Return false if nothing can be recorded: the boot or the watch has ended; the
+ * vCPU has no registers; tracing is off. */
+static bool begin(KtHookCall *m, unsigned vcpu_index)
+{
+    *m = (KtHookCall) {
+        .c = &watch.c->shared,
+        .boot = kt_capture_boot(watch.c),
+        .v = &watch.c->vcpu[vcpu_index],
+    };
+    return m->boot && watch.c->block_watched && m->v->unwinder &&
+           kt_tracer_is_on(m->c->tracer);
 }
 
 /* Limit an access to the bytes of the block. */
@@ -56,14 +66,65 @@ static void clip(KtBlockAccess *a)
                  watch.spec.len - (a->va - watch.spec.va));
 }
 
-static void add_stack(KtHookCall *m, uint64_t pc, KtBlockAccess *a)
+/* Read up to INSN_MAX bytes of code. Returns: how many. */
+static size_t read_code(uint64_t pc, uint8_t *to)
 {
-    bool range = a->flags & KT_BLOCK_ACCESS_RANGE;
-    uint64_t task = kt_watch_task(m);
+    size_t done = 0;
+
+    while (done < INSN_MAX) {
+        size_t n;
+        const void *from = qemu_plugin_vaddr_to_host(pc + done, &n);
+
+        if (!from) {
+            break;
+        }
+        n = MIN(n, INSN_MAX - done);
+        memcpy(to + done, from, n);
+        done += n;
+    }
+    return done;
+}
+
+/* Return true if the load at @pc is the first half of an instruction that then
+ * stores: only the store is recorded. */
+static bool is_half(uint64_t pc)
+{
+    uint8_t bytes[INSN_MAX];
+    size_t len = read_code(pc, bytes);
+
+    return gs_arch_modifies_memory(watch.c->arch, bytes, len);
+}
+
+/* Set the place to the entry of memset() and the like: all their accesses are
+ * one record. */
+static void find_function(uint64_t pc, KtBlockPlace *place, KtBlockAccess *a)
+{
+    uint64_t end;
+
+    place->pc = pc;
+    if (kt_watch_class(watch.classes, pc) == KT_CODE_RANGE) {
+        a->flags |= KT_BLOCK_ACCESS_RANGE;
+        kt_code_classes_function(watch.classes, pc, &place->pc, &end);
+    }
+}
+
+/* Memory functions have no frame. Where the link register has the caller, the
+ * walk begins as at their entry. */
+static void walk(KtHookCall *m, uint64_t pc, bool range, KtWatchStack *st)
+{
+    bool entry = range && m->v->reg[GS_REG_LINK] && kt_record_find_return(m);
+
+    kt_watch_walk(m, pc, entry, kt_watch_task(m), st);
+}
+
+static void add_stack(KtHookCall *m, const KtBlockPlace *place, uint64_t pc,
+                      KtBlockAccess *a)
+{
     KtWatchStack st;
     unsigned i;
 
-    kt_watch_walk(m, pc, range, task, &st);
+    walk(m, pc, a->flags & KT_BLOCK_ACCESS_RANGE, &st);
+    st.frame[0] = place->pc;
     i = kt_watch_first(watch.classes, &st);
     if (i < st.n && kt_watch_frame_class(watch.classes, &st, i) ==
                     KT_CODE_ALLOCATOR) {
@@ -75,126 +136,59 @@ static void add_stack(KtHookCall *m, uint64_t pc, KtBlockAccess *a)
 
 static void record(KtHookCall *m, uint64_t pc, KtBlockAccess *a)
 {
-    const KtBlockPlace place = { pc, kt_vcpu_reg(m->v, GS_REG_SP) };
+    KtBlockPlace place = { .sp = kt_vcpu_reg(m->v, GS_REG_SP) };
 
     clip(a);
+    find_function(pc, &place, a);
     a->us = a->last_us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
     a->cpu = m->v->index;
     a->count = 1;
     if (!kt_block_watch_repeat(watch.part, &place, a)) {
-        add_stack(m, pc, a);
+        add_stack(m, &place, pc, a);
         kt_block_watch_add(watch.part, &place, a);
     }
 }
 
-/* After each access of an instruction. */
-GS_HOT
-static void on_access(unsigned vcpu_index, qemu_plugin_meminfo_t info,
-                      uint64_t va, void *udata)
+/* Before each access to a page of the block. */
+static void on_access(unsigned vcpu_index, uint64_t va, unsigned size,
+                      enum qemu_plugin_mem_rw rw, void *userdata)
 {
     KtBlockAccess a = {
-        .va = kt_vcpu_untag(&watch.c->vcpu[vcpu_index], va),
-        .len = 1ull << qemu_plugin_mem_size_shift(info),
+        .va = kt_vcpu_untag(&watch.c->vcpu[vcpu_index], va), .len = size,
+        .flags = rw & QEMU_PLUGIN_MEM_W ? KT_BLOCK_ACCESS_WRITE : 0,
     };
     KtHookCall m;
+    uint64_t pc;
 
-    if (G_LIKELY(!overlaps(a.va, a.len)) || !begin(&m, vcpu_index, udata)) {
+    if (!overlaps(a.va, a.len) || !begin(&m, vcpu_index)) {
         return;
     }
-    a.flags = qemu_plugin_mem_is_store(info) ? KT_BLOCK_ACCESS_WRITE : 0;
-    record(&m, kt_watch_pc(udata), &a);
-}
-
-static void record_range(KtHookCall *m, uint64_t pc, uint64_t va, uint64_t len,
-                         bool write)
-{
-    KtBlockAccess a = {
-        .va = va, .len = len,
-        .flags = KT_BLOCK_ACCESS_RANGE | (write ? KT_BLOCK_ACCESS_WRITE : 0),
-    };
-
-    if (len && overlaps(va, len) && kt_record_find_return(m)) {
-        record(m, pc, &a);
+    if (!qemu_plugin_page_access_insn(&pc, &m.insns_left)) {
+        kt_vcpu_count(m.v, KT_CNT_ACCESS_WATCH_UNKNOWN, 1);
+    } else if (a.flags || !is_half(pc)) {
+        record(&m, pc, &a);
     }
-}
-
-/* At the entry of memset(), memcpy() and the like: the instructions of these
- * functions have no callbacks. */
-static void on_range(unsigned vcpu_index, void *udata)
-{
-    uint64_t pc = kt_watch_pc(udata);
-    const KtCodeRow *row;
-    uint64_t len;
-    KtHookCall m;
-
-    if (!begin(&m, vcpu_index, udata)) {
-        return;
-    }
-    row = kt_code_classes_at(watch.classes, pc);
-    if (!row) {
-        return;
-    }
-    len = kt_watch_range_len(&m, row);
-    if (row->src != KT_NO_ARG) {
-        record_range(&m, pc, kt_vcpu_pointer(m.v, row->src), len, false);
-    }
-    if (row->dst != KT_NO_ARG) {
-        record_range(&m, pc, kt_vcpu_pointer(m.v, row->dst), len, true);
-    }
-}
-
-/* ---- translation --------------------------------------------------------- */
-
-/* Add the callback that an instruction needs, if any. Returns: how many. An
- * instruction that modifies memory is a store. */
-static unsigned add_callback(const KtCapture *c, const KtWatchFunction *f,
-                             struct qemu_plugin_insn *insn, void *udata)
-{
-    uint8_t bytes[INSN_MAX];
-    size_t len;
-
-    if (f->class == KT_CODE_RANGE) {
-        if (f->is_part || qemu_plugin_insn_vaddr(insn) != f->start) {
-            return 0;
-        }
-        qemu_plugin_register_vcpu_insn_exec_cb(insn, on_range,
-                                               QEMU_PLUGIN_CB_R_REGS, udata);
-        return 1;
-    }
-    len = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
-    if (!watch.spec.wide && !gs_arch_may_touch_objects(c->arch, bytes, len)) {
-        return 0;
-    }
-    qemu_plugin_register_vcpu_mem_cb(
-        insn, on_access, QEMU_PLUGIN_CB_R_REGS,
-        gs_arch_modifies_memory(c->arch, bytes, len) ? QEMU_PLUGIN_MEM_W :
-                                                       QEMU_PLUGIN_MEM_RW,
-        udata);
-    return 1;
-}
-
-void kt_capture_watch_block(const KtCapture *c, struct qemu_plugin_tb *tb,
-                            size_t n)
-{
-    KtWatchFunction f = { 0 };
-    unsigned added = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        uint64_t va = qemu_plugin_insn_vaddr(insn);
-
-        kt_watch_function(&f, watch.classes, va);
-        added += add_callback(c, &f, insn, kt_watch_pack(va, 0, n - i));
-    }
-    kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, added);
 }
 
 /* ---- begin and end ------------------------------------------------------- */
 
+static void update_pages(void)
+{
+    uint64_t first = watch.spec.va & ~(uint64_t)(PAGE - 1);
+
+    for (uint64_t at = first; at - first < watch.spec.va - first +
+                                           watch.spec.len; at += PAGE) {
+        qemu_plugin_update_page_trap(at);
+    }
+}
+
 static void end(KtCapture *c)
 {
-    c->block_watched = false;
-    g_clear_pointer(&watch.classes, kt_code_classes_free);
+    if (c->block_watched) {
+        c->block_watched = false;
+        update_pages();
+        g_clear_pointer(&watch.classes, kt_code_classes_free);
+    }
 }
 
 void kt_capture_end_block_watch(KtCapture *c)
@@ -213,24 +207,24 @@ static void change(void *userdata)
     if (c->boot && kt_block_watch_wanted(watch.part, &watch.spec)) {
         watch.classes = kt_access_code(c->shared.tracer, c->shared.kernel);
         c->block_watched = true;
+        update_pages();
     }
     kt_capture_unlock(c);
 }
 
-/* The flush is last, so that code is translated for the new state. */
 static void on_change(void *opaque)
 {
     KtCapture *c = opaque;
 
     if (__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
         qemu_plugin_request_exclusive(change, c);
-        qemu_plugin_request_flush();
     }
 }
 
-void kt_capture_start_block_watch(KtCapture *c)
+void kt_capture_start_block_watch(KtCapture *c, qemu_plugin_id_t id)
 {
     watch.c = c;
     watch.part = kt_block_watch_of(c->shared.tracer);
     kt_block_watch_on_change(watch.part, on_change, c);
+    qemu_plugin_register_vcpu_page_trap(id, is_trapped, on_access, NULL);
 }

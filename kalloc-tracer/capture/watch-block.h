@@ -2,18 +2,19 @@
 /*
  * Accesses to one block (`ka access watch`).
  *
- *     each access of kernel code --> in the block? no --> done
- *                                      v yes
- *                                    KtBlockAccess, with stack and task
+ *     ka access watch VA --> the pages of the block are trapped in QEMU's TLBs
  *
- * memset() and the like are one access, at their entry. Nothing else of the VM
- * changes: no shadow, no types; so any block of any kernel can be watched.
+ *     an access to such a page --> in the block? no --> done
+ *                                    v yes
+ *                                  KtBlockAccess, with stack and task
  *
- * No block is watched: KtCapture.block_watched is false, and the same blocks of
- * code are instrumented as if this file did not exist.
+ * Nothing else of the VM changes: no code is translated anew, and accesses to
+ * other pages are as fast as before. The accesses of one call of memset() and
+ * the like are one record.
  *
- * Threads: callbacks run on vCPU threads. The watch begins and ends while no
- * vCPU executes, with the capture's lock.
+ * Threads: on_access() runs on vCPU threads, and is_trapped() on any, with the
+ * lock of a TLB held. The watch begins and ends while no vCPU executes, with
+ * the capture's lock.
  */
 #ifndef KT_WATCH_BLOCK_H
 #define KT_WATCH_BLOCK_H
@@ -21,14 +22,10 @@
 #include "kalloc-tracer/capture/capture-internal.h"
 
 /** kt_capture_start_block_watch() - Have `ka access watch` watch blocks of @c.
- *  Call once, from kt_capture_start(). */
-void kt_capture_start_block_watch(KtCapture *c);
+ *  Call once, from kt_capture_start(). @id: of the plugin */
+void kt_capture_start_block_watch(KtCapture *c, qemu_plugin_id_t id);
 /** kt_capture_end_block_watch() - End the watch, because the boot ends. Lock
  *  held, no vCPU executes. */
 void kt_capture_end_block_watch(KtCapture *c);
-/** kt_capture_watch_block() - Add callbacks to the @n instructions of a
- *  translated block. Only if KtCapture.block_watched. */
-void kt_capture_watch_block(const KtCapture *c, struct qemu_plugin_tb *tb,
-                            size_t n);
 
 #endif /* KT_WATCH_BLOCK_H */

@@ -132,13 +132,6 @@ static bool find_block(const McOut *out, uint64_t va, KtBlock *b, GError **errp)
     return true;
 }
 
-/* Other memory can be a stack, or be used as one. */
-static bool is_object(KtLayer layer)
-{
-    return layer == KT_LAYER_KMALLOC || layer == KT_LAYER_LARGE ||
-           layer == KT_LAYER_CACHE;
-}
-
 static bool watch(McOut *out, const McArgs *args, GError **errp)
 {
     KtBlockWatchInfo info;
@@ -151,7 +144,7 @@ static bool watch(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     const KtBlockWatchSpec spec = {
-        .va = b.va, .len = kt_block_len(&b), .wide = !is_object(b.layer),
+        .va = b.va, .len = kt_block_len(&b),
         .ring = mc_given(args, MC_OPT_RING) ? args->ring : KT_BLOCK_WATCH_RING,
     };
     if (spec.ring > KT_BLOCK_WATCH_RING_MAX) {

@@ -55,6 +55,11 @@ static struct {
     jmp_buf left;
     uint64_t pc;
     unsigned stops;
+    qemu_plugin_vcpu_page_filter_cb_t page_filter;
+    qemu_plugin_vcpu_page_access_cb_t page_access;
+    void *page_userdata;
+    uint64_t page_pc;                   /* of the trapped access */
+    unsigned page_updates;
     void (*translated)(void *opaque);   /* nullable */
     void *opaque;
 } qemu;
@@ -157,11 +162,29 @@ void test_qemu_run(uint64_t va)
     }
 }
 
+bool test_qemu_traps(uint64_t va)
+{
+    return qemu.page_filter(va & ~(uint64_t)0xfff, qemu.page_userdata);
+}
+
+static void trap_access(uint64_t pc, const TestQemuAccess *a)
+{
+    unsigned size = 1u << a->shift;
+
+    if (test_qemu_traps(a->va) || test_qemu_traps(a->va + size - 1)) {
+        qemu.page_pc = pc;
+        qemu.page_access(0, a->va, size,
+                         a->store ? QEMU_PLUGIN_MEM_W : QEMU_PLUGIN_MEM_R,
+                         qemu.page_userdata);
+    }
+}
+
 bool test_qemu_access(uint64_t va, const TestQemuAccess *a)
 {
     struct qemu_plugin_tb tb = { .insn.va = va };
 
     qemu.ns += 1000;
+    trap_access(va, a);
     if (!qemu.filter(va, qemu.filter_userdata)) {
         return false;
     }
@@ -182,6 +205,11 @@ void test_qemu_when_translated(void (*fn)(void *opaque), void *opaque)
 uint64_t test_qemu_left(void)
 {
     return qemu.pc;
+}
+
+unsigned test_qemu_page_updates(void)
+{
+    return qemu.page_updates;
 }
 
 unsigned test_qemu_stops(void)
@@ -232,6 +260,28 @@ void qemu_plugin_register_vcpu_tb_filter(qemu_plugin_id_t id,
 {
     qemu.filter = cb;
     qemu.filter_userdata = userdata;
+}
+
+void qemu_plugin_register_vcpu_page_trap(
+    qemu_plugin_id_t id, qemu_plugin_vcpu_page_filter_cb_t filter,
+    qemu_plugin_vcpu_page_access_cb_t cb, void *userdata)
+{
+    qemu.page_filter = filter;
+    qemu.page_access = cb;
+    qemu.page_userdata = userdata;
+}
+
+void qemu_plugin_update_page_trap(uint64_t vaddr)
+{
+    qemu.page_updates++;
+}
+
+bool qemu_plugin_page_access_insn(uint64_t *insn_vaddr,
+                                  unsigned int *insns_not_run)
+{
+    *insn_vaddr = qemu.page_pc;
+    *insns_not_run = 1;
+    return qemu.page_pc;
 }
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,

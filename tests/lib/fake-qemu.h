@@ -37,6 +37,11 @@ typedef struct TestQemuAccess {
 /** test_qemu_access() - run the instruction at @va, which makes one access.
  *  Returns: true if it has a callback for accesses. */
 bool test_qemu_access(uint64_t va, const TestQemuAccess *a);
+/** test_qemu_traps() - Return true if accesses to the page at @va are trapped:
+ *  test_qemu_access() then tells the plugin, too. */
+bool test_qemu_traps(uint64_t va);
+/** test_qemu_page_updates() - how many pages the plugin has changed. */
+unsigned test_qemu_page_updates(void);
 /** test_qemu_when_translated() - call @fn once, after the next instruction is
  *  translated and before it runs. */
 void test_qemu_when_translated(void (*fn)(void *opaque), void *opaque);

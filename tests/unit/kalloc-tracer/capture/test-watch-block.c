@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A watched block: callbacks only while it is watched, its bytes only, what
- * memset() does as one access, the allocator named, other state of the VM.
+ * A watched block: its pages are trapped only while it is watched, its bytes
+ * only are recorded, what memset() does is one record, instructions that load
+ * and store are stores, the allocator is named, other state of the VM.
  */
 #include "tests/lib/fake-capture.h"
 #include "tests/lib/test-main.h"
 
+#include <string.h>
+
 /* In not_hooked(). CALLER is in kfree(), which has the symbol before it. */
 #define PC (TEXT + 0x6c8)
+#define CODE 0x14u      /* bytes of code from there on */
+#define PAGE 0x1000
 
 static KtBlockWatchInfo info_of(const FakeCapture *w)
 {
@@ -24,9 +29,11 @@ static void watch(const FakeCapture *w)
         NULL));
 }
 
-static bool touch(uint64_t pc, uint64_t va, unsigned shift, bool store)
+/* No access has a callback at translation. */
+static void touch(uint64_t pc, uint64_t va, unsigned shift, bool store)
 {
-    return test_qemu_access(pc, &(TestQemuAccess) { va, shift, store });
+    g_assert_false(test_qemu_access(pc,
+                                    &(TestQemuAccess) { va, shift, store }));
 }
 
 static KtBlockAccess nth(const FakeCapture *w, unsigned i)
@@ -52,6 +59,8 @@ static FakeCapture *begin(void)
 
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
+    /* No instruction here modifies memory. */
+    memset(w->image + (PC - TEXT), 0x90, CODE);
     return w;
 }
 
@@ -60,10 +69,12 @@ static void test_bytes(void)
     g_autoptr(FakeCapture) w = begin();
     KtBlockAccess a;
 
-    g_assert_false(touch(PC, BLOCK, 3, false));
+    g_assert_false(test_qemu_traps(BLOCK));
     watch(w);
-    g_assert_true(touch(PC, BLOCK + 64, 3, false));     /* behind it */
-    g_assert_true(touch(PC, BLOCK - 8, 3, false));      /* in front of it */
+    g_assert_true(test_qemu_traps(BLOCK));
+    g_assert_false(test_qemu_traps(BLOCK + PAGE));
+    touch(PC, BLOCK + 64, 3, false);    /* behind it */
+    touch(PC, BLOCK - 8, 3, false);     /* in front of it */
     g_assert_cmpuint(info_of(w).records, ==, 0);
     touch(PC, BLOCK + 8, 2, true);
     touch(PC + 1, BLOCK - 4, 3, false);
@@ -89,9 +100,50 @@ static void test_stop(void)
     touch(PC + 1, BLOCK, 3, false);
     kt_tracer_set_enabled(w->t, true);
     g_assert_true(kt_block_watch_stop(w->t));
-    g_assert_false(touch(PC + 2, BLOCK, 3, false));
+    g_assert_false(test_qemu_traps(BLOCK));
+    g_assert_cmpuint(test_qemu_page_updates(), ==, 2);
     g_assert_cmpuint(info_of(w).records, ==, 1);
     g_assert_cmpuint(counter_of(w, KT_CNT_ACCESS_WATCHED), ==, 1);
+}
+
+/* Both pages of a block that is on two are trapped. */
+static void test_pages(void)
+{
+    g_autoptr(FakeCapture) w = begin();
+
+    g_assert_true(kt_block_watch_start(
+        w->t, &(KtBlockWatchSpec) { .va = BLOCK + PAGE - 8, .len = 16,
+                                    .ring = 16 }, NULL));
+    g_assert_cmpuint(test_qemu_page_updates(), ==, 2);
+    g_assert_true(test_qemu_traps(BLOCK));
+    g_assert_true(test_qemu_traps(BLOCK + PAGE));
+    touch(PC, BLOCK + PAGE - 1, 1, false);
+    g_assert_cmpuint(nth(w, 0).len, ==, 2);
+}
+
+/* lock incl (%rax) is a load and a store where there is one vCPU. */
+static void test_half(void)
+{
+    static const uint8_t insn[] = { 0xf0, 0xff, 0x00 };
+    g_autoptr(FakeCapture) w = begin();
+
+    memcpy(w->image + (PC - TEXT), insn, sizeof(insn));
+    watch(w);
+    touch(PC, BLOCK, 2, false);
+    touch(PC, BLOCK, 2, true);
+    g_assert_cmpuint(info_of(w).records, ==, 1);
+    g_assert_cmphex(nth(w, 0).flags, ==, KT_BLOCK_ACCESS_WRITE);
+}
+
+/* A frame of an exception, that no instruction pushed. */
+static void test_unknown(void)
+{
+    g_autoptr(FakeCapture) w = begin();
+
+    watch(w);
+    touch(0, BLOCK, 3, true);
+    g_assert_cmpuint(info_of(w).records, ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_ACCESS_WATCH_UNKNOWN), ==, 1);
 }
 
 /* The block is still watched after its free. */
@@ -108,26 +160,25 @@ static void test_allocator(void)
     g_assert_cmphex(nth(w, 1).flags, ==, KT_BLOCK_ACCESS_WRITE);
 }
 
-/* kfree() calls memset(BLOCK - 16, 0, 48). */
+/* memset(BLOCK - 16, 0, 48) stores its end first. */
 static void test_range(void)
 {
     g_autoptr(FakeCapture) w = begin();
     KtBlockAccess a;
 
     watch(w);
-    *test_qemu_reg(GS_REG_ARG2) = 48;
-    call(w, 2, MEMSET, BLOCK - 16);
-    g_assert_false(touch(MEMSET + 8, BLOCK, 3, true));
-    a = nth(w, 0);
-    g_assert_true(a.va == BLOCK && a.len == 32);
-    g_assert_cmphex(a.flags, ==, KT_BLOCK_ACCESS_WRITE |
-                                 KT_BLOCK_ACCESS_RANGE |
-                                 KT_BLOCK_ACCESS_ALLOCATOR);
-    g_assert_cmphex(first_frame(w, a.stack), ==, MEMSET);
-    call(w, 2, MEMSET, BLOCK + 64);
-    *test_qemu_reg(GS_REG_ARG2) = 0;
-    call(w, 2, MEMSET, BLOCK);
+    touch(MEMSET + 4, BLOCK + 24, 3, true);
+    touch(MEMSET + 8, BLOCK - 16, 3, true);
+    touch(MEMSET + 8, BLOCK - 8, 3, true);
+    touch(MEMSET + 8, BLOCK, 3, true);
+    touch(MEMSET + 8, BLOCK + 8, 3, true);
+    touch(MEMSET + 8, BLOCK + 16, 3, true);
     g_assert_cmpuint(info_of(w).records, ==, 1);
+    a = nth(w, 0);
+    g_assert_true(a.va == BLOCK && a.len == 32 && a.count == 4);
+    g_assert_cmphex(a.flags, ==, KT_BLOCK_ACCESS_WRITE |
+                                 KT_BLOCK_ACCESS_RANGE);
+    g_assert_cmphex(first_frame(w, a.stack), ==, MEMSET);
 }
 
 static void test_boots(void)
@@ -137,8 +188,8 @@ static void test_boots(void)
     watch(w);
     test_qemu_reset();
     g_assert_false(info_of(w).on);
+    g_assert_false(test_qemu_traps(BLOCK));
     test_qemu_run(START);
-    g_assert_false(touch(PC, BLOCK, 3, false));
     watch(w);
     touch(PC, BLOCK, 3, false);
     g_assert_cmpuint(info_of(w).records, ==, 1);
@@ -148,6 +199,9 @@ int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/watch-block/bytes", test_bytes },
+        { "/watch-block/pages", test_pages },
+        { "/watch-block/half", test_half },
+        { "/watch-block/unknown", test_unknown },
         { "/watch-block/stop", test_stop },
         { "/watch-block/allocator", test_allocator },
         { "/watch-block/range", test_range },

@@ -20,6 +20,10 @@ enum {
 #define PAGE 4096u
 /* Bytes of guest memory that such a page describes. */
 #define SPAN ((uint64_t)PAGE * KT_GRANULE)
+/* Granules of a page of the guest that has an owner, and such pages in a page of
+ * codes. */
+#define OWNED 512u
+#define OWNERS (PAGE / OWNED)
 /* No machine has a larger direct map. */
 #define LEN_MAX ((uint64_t)1 << 46)
 
@@ -53,6 +57,18 @@ static uint64_t n_codes(const KtShadow *s)
     return s->len / KT_GRANULE;
 }
 
+/* A multiple of what an owner needs to be aligned. */
+static uint64_t touched_bytes(const KtShadow *s)
+{
+    return (n_codes(s) / PAGE + 7) & ~7ull;
+}
+
+static uint64_t mapped_bytes(const KtShadow *s)
+{
+    return n_codes(s) + touched_bytes(s) +
+           n_codes(s) / PAGE * OWNERS * sizeof(*s->owner);
+}
+
 /* ---- host memory -------------------------------------------------------- */
 
 /* Reserve address space that is used by pages as they are written. Return NULL
@@ -80,8 +96,8 @@ KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
     s->base = base;
     s->len = (len + SPAN - 1) & ~(SPAN - 1);
     s->budget = budget;
-    /* One mapping: the codes, then the bytes of touched pages. */
-    s->codes = reserve(n_codes(s) + n_codes(s) / PAGE);
+    /* One mapping: the codes, the bytes of touched pages, the owners. */
+    s->codes = reserve(mapped_bytes(s));
     if (!s->codes) {
         g_set_error(errp, GS_ERROR, GS_ERROR_IO,
                     "0x%" PRIx64 " bytes of address space for the shadow of "
@@ -89,6 +105,7 @@ KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
         return NULL;
     }
     s->touched = s->codes + n_codes(s);
+    s->owner = (uint32_t *)(void *)(s->touched + touched_bytes(s));
     return g_steal_pointer(&s);
 }
 
@@ -98,7 +115,7 @@ void kt_shadow_free(KtShadow *s)
         return;
     }
     kt_budget_release(s->budget, KT_MEM_SHADOW, kt_shadow_bytes(s));
-    munmap(s->codes, n_codes(s) + n_codes(s) / PAGE);
+    munmap(s->codes, mapped_bytes(s));
     g_free(s);
 }
 
@@ -151,6 +168,7 @@ void kt_shadow_clear(KtShadow *s)
         memset(s->codes, 0, n);
     }
     memset(s->touched, 0, s->touched_end);
+    memset(s->owner, 0, s->touched_end * OWNERS * sizeof(*s->owner));
     s->touched_end = 0;
     kt_budget_release(s->budget, KT_MEM_SHADOW, kt_shadow_bytes(s));
     s->n_touched = 0;
@@ -403,6 +421,23 @@ bool kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len)
         }
     }
     return all;
+}
+
+void kt_shadow_set_owner(KtShadow *s, uint64_t va, uint64_t len, uint32_t owner)
+{
+    Span r = span_of(s, va, len);
+
+    for (uint64_t i = r.from / OWNED; i < (r.to + OWNED - 1) / OWNED; i++) {
+        uint32_t *now = &s->owner[i], was;
+
+        if (__atomic_load_n(now, __ATOMIC_RELAXED) == owner) {
+            continue;
+        }
+        was = __atomic_exchange_n(now, owner, __ATOMIC_RELAXED);
+        if (was && was != owner) {
+            forget(s, (Span) { i * OWNED, (i + 1) * OWNED });
+        }
+    }
 }
 
 void kt_shadow_forget(KtShadow *s, uint64_t va, uint64_t len)

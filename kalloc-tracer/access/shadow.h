@@ -58,6 +58,7 @@ typedef enum KtShadowState {
  * @len: bytes of guest memory, a multiple of 32 KiB
  * @codes: one a granule
  * @touched: one a page of @codes: not 0 if codes were written there
+ * @owner: one a 4 KiB page of guest memory, see kt_shadow_set_owner()
  * @touched_end: pages of @codes from here on were never touched
  * @n_touched: pages of @codes that are charged
  * @budget: (nullable, borrowed)
@@ -67,6 +68,7 @@ typedef struct KtShadow {
     uint64_t len;
     uint8_t *codes;
     uint8_t *touched;
+    uint32_t *owner;
     uint64_t touched_end;
     uint64_t n_touched;
     KtBudget *budget;
@@ -180,6 +182,11 @@ void kt_shadow_use_slack(KtShadow *s, uint64_t va);
 /** kt_shadow_fresh() - mark slots of a slab that nobody owns. Only granules
  *  that are unknown change. Returns: false if the budget refused memory. */
 bool kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len);
+/** kt_shadow_set_owner() - the pages with a byte in [@va, @va + @len) are used
+ *  by @owner, not 0. Where they were another's, all of the page becomes unknown:
+ *  the slab that was there is gone, whoever freed its pages. */
+void kt_shadow_set_owner(KtShadow *s, uint64_t va, uint64_t len,
+                         uint32_t owner);
 /** kt_shadow_forget() - make each granule unknown that has a byte in
  *  [@va, @va + @len): the memory has another owner now. Cheap if nothing was
  *  marked there. */

@@ -193,6 +193,17 @@ static void on_new_slot(KtAccessWatch *w, KtHookCall *m, const Block *b)
     }
 }
 
+/* Pages can leave a slab without an event. The first block of another cache
+ * tells. */
+static void set_owner(KtAccessWatch *w, const Block *b)
+{
+    uint32_t owner = b->layer == KT_LAYER_LARGE ? UINT32_MAX : b->cache.v;
+
+    if (owner) {
+        kt_shadow_set_owner(w->shadow, b->va, MAX(b->size, b->actual), owner);
+    }
+}
+
 static void on_alloc(KtAccessWatch *w, KtHookCall *m)
 {
     const KtEvent *ev = &m->ev;
@@ -201,9 +212,11 @@ static void on_alloc(KtAccessWatch *w, KtHookCall *m)
         .layer = ev->layer, .cache = ev->cache, .stack = ev->stack,
     };
 
-    bool new = kt_shadow_state(w->shadow, b.va) == KT_SHADOW_UNKNOWN;
+    bool new;
 
     if (is_checked_layer(b.layer)) {
+        set_owner(w, &b);
+        new = kt_shadow_state(w->shadow, b.va) == KT_SHADOW_UNKNOWN;
         if (mark_live(w, m->c->tracer, m->boot->guest, &b, true) && new) {
             on_new_slot(w, m, &b);
         }

@@ -93,6 +93,37 @@ static void resize_moves_the_end(void)
     g_assert_false(kt_shadow_is_good(s, va, 1));
 }
 
+static void page_of_another_owner_is_unknown(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + 0x1000;
+
+    kt_shadow_set_owner(s, va, 64, 1);
+    kt_shadow_alloc(s, va, 64, 64, true);
+    kt_shadow_freed(s, va);
+    kt_shadow_alloc(s, va + 0x1000, 64, 64, true);
+    kt_shadow_freed(s, va + 0x1000);
+    kt_shadow_set_owner(s, va + 64, 64, 1);
+    g_assert_false(kt_shadow_is_good(s, va, 1));
+    kt_shadow_set_owner(s, va + 192, 192, 2);
+    g_assert_true(kt_shadow_is_good(s, va, 64));
+    g_assert_false(kt_shadow_is_good(s, va + 0x1000, 1));
+    /* An owner of two pages. The second had none before. */
+    kt_shadow_set_owner(s, va + 0xfc0, 128, 3);
+    g_assert_false(kt_shadow_is_good(s, va + 0x1000, 1));
+    kt_shadow_set_owner(s, va + 0x1000, 64, 2);
+    g_assert_true(kt_shadow_is_good(s, va + 0x1000, 1));
+    /* Nothing of it is left, and nothing outside is touched. */
+    kt_shadow_alloc(s, va, 64, 64, true);
+    kt_shadow_clear(s);
+    kt_shadow_alloc(s, va, 64, 64, true);
+    kt_shadow_freed(s, va);
+    kt_shadow_set_owner(s, va, 64, 9);
+    g_assert_false(kt_shadow_is_good(s, va, 1));
+    kt_shadow_set_owner(s, BASE - 0x1000, 0x1000, 1);
+    kt_shadow_set_owner(s, BASE + LEN, 0x1000, 1);
+}
+
 /* As ksize() grants before Linux 6.1. */
 static void slack_can_be_used(void)
 {
@@ -276,6 +307,7 @@ static const TestCase cases[] = {
     { "/shadow/freed", freed_bytes_are_bad_until_reuse },
     { "/shadow/unknown", unknown_blocks_stay_unknown },
     { "/shadow/resize", resize_moves_the_end },
+    { "/shadow/new-owner", page_of_another_owner_is_unknown },
     { "/shadow/slack-used", slack_can_be_used },
     { "/shadow/unseen-free", remains_of_an_unseen_free_go },
     { "/shadow/fresh", fresh_slots_are_those_never_used },

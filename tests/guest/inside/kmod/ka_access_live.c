@@ -234,10 +234,10 @@ KA_CASE(left_slot)
 KA_CASE(next_page)
 {
     struct first f = {};
-    u8 *p = take_beside_free(&f, 8 * KA_SMALL, PAGE_SIZE);
+    u8 *p = take_beside_free(&f, 16 * KA_SMALL, PAGE_SIZE);
 
     if (p) {
-        ka_truth(__func__, KA_OOB, "r4", p + PAGE_SIZE, p, 8 * KA_SMALL);
+        ka_truth(__func__, KA_OOB, "r4", p + PAGE_SIZE, p, 16 * KA_SMALL);
         READ_ONCE(*(u32 *)(p + PAGE_SIZE));
     }
     give_first(&f);

@@ -20,8 +20,8 @@ enum {
 #define PAGE 4096u
 /* Bytes of guest memory that such a page describes. */
 #define SPAN ((uint64_t)PAGE * KT_GRANULE)
-/* Granules of a page of the guest that has an owner, and such pages in a page of
- * codes. */
+/* Granules of a page of the guest that has an owner, and such pages in a page
+ * of codes. */
 #define OWNED 512u
 #define OWNERS (PAGE / OWNED)
 /* No machine has a larger direct map. */

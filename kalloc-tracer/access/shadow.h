@@ -183,8 +183,8 @@ void kt_shadow_use_slack(KtShadow *s, uint64_t va);
  *  that are unknown change. Returns: false if the budget refused memory. */
 bool kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len);
 /** kt_shadow_set_owner() - the pages with a byte in [@va, @va + @len) are used
- *  by @owner, not 0. Where they were another's, all of the page becomes unknown:
- *  the slab that was there is gone, whoever freed its pages. */
+ *  by @owner, not 0. Where they were another's, all of the page becomes
+ *  unknown: the slab that was there is gone, whoever freed its pages. */
 void kt_shadow_set_owner(KtShadow *s, uint64_t va, uint64_t len,
                          uint32_t owner);
 /** kt_shadow_forget() - make each granule unknown that has a byte in

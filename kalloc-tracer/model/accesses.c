@@ -14,11 +14,13 @@
 /* Blocks that are examined to find it: more do not fit in so many bytes. */
 #define NEIGHBOUR_STEPS 32u
 
-/* An access, the first bad byte of it, and the block there (0: none). */
+/* An access, the first bad byte of it, the block there (0: none), and the
+ * address in front of which neighbours are. */
 typedef struct Access {
     const KtEvent *ev;
     uint64_t bad;
     uint32_t index;
+    uint64_t from;
 } Access;
 
 /* ---- rules -------------------------------------------------------------- */
@@ -113,7 +115,7 @@ static KtVerdict rule_block(const KtModel *m, const Access *a,
  */
 static uint32_t find_neighbour(const KtModel *m, const Access *a)
 {
-    uint64_t at = a->index ? kt_rec(&m->blocks, a->index)->va : a->bad;
+    uint64_t at = a->from;
 
     for (unsigned i = 0; i < NEIGHBOUR_STEPS && at; i++) {
         KtMapEntry e = kt_map_floor(&m->map[KT_MAP_MAIN], at - 1);
@@ -204,12 +206,26 @@ static uint32_t find_block(const KtModel *m, uint64_t va)
     return !index || is_newer(m, pages, index) ? pages : index;
 }
 
+/* Return true if the freed block was of an earlier owner of the page: the free
+ * slot that is there now is no part of it. */
+static bool is_before_slot(const KtModel *m, const Access *a)
+{
+    const KtRec *r = kt_rec(&m->blocks, a->index);
+
+    return (a->ev->flags & KT_EVF_FREE_SLOT) && r->freed &&
+           has_other_owner(r, a->ev);
+}
+
 void kt_model_access(KtModel *m, const KtEvent *ev)
 {
     uint64_t bad = ev->va + MIN(ev->actual, UINT64_MAX - ev->va);
-    Access a = { ev, bad, find_block(m, bad) };
+    Access a = { ev, bad, find_block(m, bad), bad };
     KtErrorKind kind = KT_ERR__COUNT;
 
+    if (a.index) {
+        a.from = kt_rec(&m->blocks, a.index)->va;
+        a.index = is_before_slot(m, &a) ? 0 : a.index;
+    }
     kt_model_count(m, KT_CNT_EV_ACCESS);
     switch (a.index ? rule_block(m, &a, &kind) : rule_nothing(m, ev, &kind)) {
     case KT_OK:

@@ -175,8 +175,6 @@ def check_case(tap, kernel, name, truth, errors, report):
             assert (said.function, said.kind) == truth[:2], errors
         elif missed:
             assert not errors, errors
-        elif name in accesses.NEEDS_NEW_PAGE and not errors:
-            tap.note(f'{name}: the page was a slab of another cache before')
         elif name in accesses.FREE_SLOT:
             check_slot(truth, errors)
         else:

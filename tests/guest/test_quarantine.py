@@ -65,9 +65,10 @@ def errors_of(guest):
 
 
 def check_cases(log, errors):
-    """Each case is found that ka finds without quarantine, and those that need
-    it; nothing else is."""
+    """Each case is found that ka finds without quarantine and pages=on, and
+    those that need it; nothing else is."""
     missed = set(accesses.KA_MISSES) - set(accesses.QUARANTINE_FINDS)
+    missed.add(accesses.PAGES)
     want = {name for name in log.truth if log.was_run(name)} - missed
     found = {name for name in log.truth
              if any(is_of(e, name) for e in errors)}

@@ -57,10 +57,10 @@ static KtError *earlier(const Naive *m, const KtError *e)
 }
 
 static void add(Naive *m, KtErrorKind kind, const KtEvent *ev, uint64_t bad,
-                const NaiveBlock *x)
+                const NaiveBlock *x, uint64_t from)
 {
     const NaiveBlock *n = kind == KT_ERR_OUT_OF_BOUNDS ? NULL :
-                          neighbour(m, x ? x->b.va : bad, bad);
+                          neighbour(m, from, bad);
     KtError *e, *same;
 
     naive_error(m, kind, ev, x);
@@ -88,12 +88,12 @@ static void add(Naive *m, KtErrorKind kind, const KtEvent *ev, uint64_t bad,
     same->access.offset = MAX(same->access.offset, e->access.offset);
 }
 
-static void no_block(Naive *m, const KtEvent *ev, uint64_t bad)
+static void no_block(Naive *m, const KtEvent *ev, uint64_t bad, uint64_t from)
 {
     if (m->gap || m->unseen || m->blind || ev->flags & KT_EVF_UNSURE) {
         m->unjudged++;
     } else if (ev->flags & KT_EVF_FREE_SLOT) {
-        add(m, KT_ERR_FREE_SLOT, ev, bad, NULL);
+        add(m, KT_ERR_FREE_SLOT, ev, bad, NULL, from);
     } else if (!m->complete) {
         m->unjudged++;
     } else {
@@ -137,11 +137,14 @@ void naive_access(Naive *m, const KtEvent *ev)
     const NaiveBlock *pages = naive_find(m, true, bad);
     bool freed;
 
-    if (!x && pages && pages->b.state == KT_BLOCK_FREED) {
+    if (pages && pages->b.state == KT_BLOCK_FREED &&
+        (!x || (x->b.state == KT_BLOCK_FREED &&
+                pages->b.alloc_us > x->b.alloc_us))) {
         x = pages;
     }
-    if (!x) {
-        no_block(m, ev, bad);
+    if (!x || (ev->flags & KT_EVF_FREE_SLOT && is_other(x, ev) &&
+               x->b.state == KT_BLOCK_FREED)) {
+        no_block(m, ev, bad, x ? x->b.va : bad);
         return;
     }
     freed = x->b.state == KT_BLOCK_FREED;
@@ -149,9 +152,9 @@ void naive_access(Naive *m, const KtEvent *ev)
         (freed && (m->unseen || m->blind || ev->flags & KT_EVF_UNSURE))) {
         m->unjudged++;
     } else if (freed) {
-        add(m, KT_ERR_USE_AFTER_FREE, ev, bad, x);
+        add(m, KT_ERR_USE_AFTER_FREE, ev, bad, x, x->b.va);
     } else if (bad - x->b.va >= x->b.requested) {
-        add(m, KT_ERR_OUT_OF_BOUNDS, ev, bad, x);
+        add(m, KT_ERR_OUT_OF_BOUNDS, ev, bad, x, x->b.va);
     } else if (x->b.alloc_us >= earliest(ev)) {
         m->unjudged++;
     } else {

@@ -61,9 +61,6 @@ KASAN_NO_NAMES = 'of_gone'
 # An overflow into a freed block is a use of that block, too. ka names the live
 # block in front of it as the neighbour.
 ALIKE = 'next_freed', 'next_slot'
-# If the page was a slab of another cache before, marks of that one remain, and
-# the access counts as unjudged.
-NEEDS_NEW_PAGE = 'next_slot', 'left_slot', 'next_page'
 # ka sees an access to a slot that nobody owns. No block ends near it.
 FREE_SLOT = 'left_slot', 'next_page'
 # ka sees instructions, KASAN what the compiler or a function is about to do:

@@ -278,6 +278,24 @@ static void pages_that_went_on(void)
     judged(&w, UAF, 2, 0);
 }
 
+/* The slab that has the page now has a free slot there. */
+static void free_slots_of_pages_that_went_on(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    KtEvent ev = { .kind = KT_EV_ACCESS, .va = VA, .size = 8, .cache = { 2 },
+                   .flags = KT_EVF_FREE_SLOT };
+
+    alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
+    free_by(&w, KT_FAMILY_CACHE, VA, 1);
+    push(&w, ev);
+    g_assert_false(last_error(&w).has_block);
+    /* Of its own cache it is the block that was freed. */
+    ev.cache.v = 1;
+    push(&w, ev);
+    g_assert_true(last_error(&w).has_block);
+    judged(&w, "free-slot " UAF, 0, 0);
+}
+
 /* Another vCPU frees and allocates while the access is made: the events have
  * one time. */
 static void handed_out_meanwhile(void)
@@ -417,6 +435,7 @@ static const TestCase cases[] = {
     { "/access/unseen", memory_handed_out_unseen },
     { "/access/unsure", functions_that_are_not_hooked },
     { "/access/other-owner", pages_that_went_on },
+    { "/access/free-slot-in-new-slab", free_slots_of_pages_that_went_on },
     { "/access/meanwhile", handed_out_meanwhile },
     { "/access/store-before-free", store_before_the_free_of_another },
     { "/access/store-before-reuse", store_before_the_block_is_reused },

@@ -135,7 +135,7 @@ static KtInstead free_instead(void *opaque, const KtDelayedFree *block)
     }
     return write_arg(call, call->hook->ptr, block ? block->ptr : 0) &&
            (call->hook->cache == KT_NO_ARG ||
-            write_arg(call, call->hook->cache, block->cache)) ?
+            write_arg(call, call->hook->cache, block ? block->cache : 0)) ?
                KT_INSTEAD_DONE : KT_INSTEAD_REFUSED;
 }
 

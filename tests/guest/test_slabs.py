@@ -291,11 +291,11 @@ def compare(slab, theirs):
     return 'same' if free != allocated else None
 
 
-def check_addresses(tap, kernel, guest, files, tmp):
+def check_addresses(tap, kernel, guest, python, files, tmp):
     ours, pages = Caches(guest), SlabsByPage(guest)
     addresses = some_addresses(guest, ours, ADDRESSES)
     try:
-        theirs = slab_drgn.ask(guest, kernel, files['proc.kallsyms'],
+        theirs = slab_drgn.ask(guest, python, kernel, files['proc.kallsyms'],
                                write_types(files, tmp), addresses)
     except slab_drgn.Failed as e:
         assert DRGN_FAILS.get(kernel, '?') in str(e), e
@@ -313,9 +313,10 @@ def check_addresses(tap, kernel, guest, files, tmp):
     assert count['same'] > ADDRESSES // 3 and count['no slab'], count
 
 
-def check_drgn(tap, kernel):
+def check_drgn(tap, kernel, first):
+    python = slab_drgn.find_python(first)
     name = f'{kernel}: drgn says the same of {ADDRESSES} addresses'
-    if not slab_drgn.find_python():
+    if not python:
         tap.skip(name, 'no drgn that is new enough')
         return
     with tempfile.TemporaryDirectory(prefix='ka-slabs.') as tmp:
@@ -328,7 +329,7 @@ def check_drgn(tap, kernel):
             files = ftrace.read_out(g.collect())
             g.qmp('stop')
             with tap.test(name):
-                check_addresses(tap, kernel, g, files, tmp)
+                check_addresses(tap, kernel, g, python, files, tmp)
 
 
 def main():
@@ -337,6 +338,8 @@ def main():
     ap.add_argument('--options', action='append',
                     help='words of the kernel command line; default: '
                          f'{OPTIONS}, on the first kernel')
+    ap.add_argument('--drgn', metavar='PYTHON',
+                    help='a Python that has another drgn')
     args, tap = programs.parse(ap, kernels=KERNELS), Tap()
     for kernel in args.kernel:
         some = args.options or (OPTIONS if kernel == args.kernel[0] and
@@ -347,7 +350,7 @@ def main():
                 check(tap, kernel, words, label)
         if not args.short:
             with tap.test(f'{kernel}: runs for drgn'):
-                check_drgn(tap, kernel)
+                check_drgn(tap, kernel, args.drgn)
     tap.done()
 
 

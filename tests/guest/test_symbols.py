@@ -8,6 +8,7 @@ scripts/ka-gdb.py loads the file by itself, and again after a module was loaded.
 
 usage: test_symbols.py [--short] [--kernel K]... [--stops N]
                        [--debugger gdb|lldb]... [--gdb PROGRAM]
+                       [--lldb PROGRAM]
 """
 import json
 import os
@@ -369,8 +370,8 @@ def stacks_of_lldb(lldb):
     return stacks
 
 
-def walk_in_lldb(guest, path, n, rules):
-    lldb = Lldb(guest, path)
+def walk_in_lldb(guest, path, n, program, rules):
+    lldb = Lldb(guest, path, program)
     print('#', lldb.command('version').splitlines()[0])
     found = LldbStops(lldb, lambda lldb: stacks_of_ka(lldb.command(PACKET)),
                       stacks_of_lldb, rules)
@@ -387,25 +388,26 @@ def walk_in_lldb(guest, path, n, rules):
 
 # --- the test ----------------------------------------------------------------
 
-def run(tap, kernel, n, debuggers, program):
+def run(tap, kernel, n, debuggers, gdb, lldb):
     with tempfile.TemporaryDirectory() as share:
         oracle.make_share(share, [], kernel, modules=True)
         with Guest(kernel=kernel, smp=2, end='shell', share=share, timeout=300,
                    name=f'symbols-{kernel}') as g:
             g.wait_marker('KA-READY')
             with tap.test(f'{kernel}: ka-gdb.py follows modules'):
-                helper_follows(g, program, write_file(g)[1])
+                helper_follows(g, gdb, write_file(g)[1])
             path, rules = write_file(g)
             with tap.test(f'{kernel}: foreign programs read the file'):
                 check_file(path)
             g.shell(WORK + 'echo')
             if 'gdb' in debuggers:
                 with tap.test(f'{kernel}: gdb walks as ka does'):
-                    walk_in_gdb(g, path, n, program, rules)
+                    walk_in_gdb(g, path, n, gdb, rules)
             # lldb 14 cannot read the registers of riscv64.
-            if 'lldb' in debuggers and g.arch.gdb_name != 'riscv:rv64':
+            if 'lldb' in debuggers and (lldb or
+                                        g.arch.gdb_name != 'riscv:rv64'):
                 with tap.test(f'{kernel}: lldb walks as ka does'):
-                    walk_in_lldb(g, path, n, rules)
+                    walk_in_lldb(g, path, n, lldb, rules)
 
 
 def main():
@@ -415,10 +417,12 @@ def main():
     ap.add_argument('--debugger', action='append', choices=('gdb', 'lldb'))
     ap.add_argument('--gdb', metavar='PROGRAM',
                     help='another gdb than that of the machine')
+    ap.add_argument('--lldb', metavar='PROGRAM',
+                    help='another lldb, which may know riscv64, too')
     args, tap = programs.parse(ap, KERNELS, KERNELS[:1]), Tap()
     for kernel in args.kernel:
         run(tap, kernel, args.stops or (20 if args.short else 1000),
-            args.debugger or ('gdb', 'lldb'), args.gdb)
+            args.debugger or ('gdb', 'lldb'), args.gdb, args.lldb)
     tap.done()
 
 

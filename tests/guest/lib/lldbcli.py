@@ -19,8 +19,8 @@ class Lldb(Cli):
     """One lldb with the symbols of PATH. If its input is no file, `continue`
     does not wait for the next stop."""
 
-    def __init__(self, guest, path):
-        super().__init__(['lldb', '--no-lldbinit'], guest.timeout)
+    def __init__(self, guest, path, program=None):
+        super().__init__([program or 'lldb', '--no-lldbinit'], guest.timeout)
         self.guest = guest
         self.attached = self.running = False
         self.command('target create ' + path)

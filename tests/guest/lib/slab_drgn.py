@@ -28,9 +28,10 @@ class Failed(Exception):
     """The helpers of this drgn do not know this kernel."""
 
 
-def find_python():
-    """Return a Python with a drgn that is new enough, or None."""
-    for python in sys.executable, paths()['drgn']:
+def find_python(first=None):
+    """Return a Python with a drgn that is new enough, or None. FIRST: tried
+    before those of the machine and of the set-up."""
+    for python in filter(None, (first, sys.executable, paths()['drgn'])):
         try:
             said = subprocess.run(
                 [python, '-c', 'import drgn; print(drgn.__version__)'],
@@ -82,13 +83,13 @@ def make_job(guest, kernel, kallsyms, types, addresses):
     }
 
 
-def ask(guest, kernel, kallsyms, types, addresses):
-    """Return a row of drgn_slabs.py for each address. TYPES: a file that
-    bpftool printed."""
+def ask(guest, python, kernel, kallsyms, types, addresses):
+    """Return a row of drgn_slabs.py for each address. PYTHON: of
+    find_python(). TYPES: a file that bpftool printed."""
     path, memory = guest.path('drgn-job'), gmem.Memory(guest)
     with open(path, 'w', encoding='utf-8') as f:
         json.dump(make_job(guest, kernel, kallsyms, types, addresses), f)
-    with subprocess.Popen([find_python(), PROGRAM, path], text=True,
+    with subprocess.Popen([python, PROGRAM, path], text=True,
                           stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as drgn:
         for line in drgn.stdout:

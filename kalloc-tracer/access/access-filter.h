@@ -38,7 +38,7 @@ bool kt_access_filter_kind(const KtAccessFilter *f, KtErrorKind kind);
  *  checked, and @name is one of them. */
 bool kt_access_filter_module(const KtAccessFilter *f, const char *name);
 /** kt_access_filter_areas() - (owned, nullable) Find the code that is checked:
- *  that of the loaded modules which the filter names. NULL: all code. */
+ *  the code of loaded modules that the filter names. NULL: all code. */
 KtCodeAreas *kt_access_filter_areas(const KtAccessFilter *f, const GsKernel *k);
 /** kt_access_filter_text() - (owned, nullable) Describe a filter in words, NULL
  *  if it has no condition. */

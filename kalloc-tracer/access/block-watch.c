@@ -207,8 +207,8 @@ void kt_block_watch_end(KtBlockWatch *w)
     g_mutex_unlock(&w->lock);
 }
 
-/* Return true if @a belongs into the ring. Until capture/ knows of a change, it
- * tells of the block that was watched before. */
+/* Return true if @a belongs into the ring. After the user chose
+ * another block, capture/ may still report accesses to the one before. */
 static bool is_wanted(const KtBlockWatch *w, const KtBlockAccess *a)
 {
     return w->on && a->va - w->spec.va < w->spec.len;

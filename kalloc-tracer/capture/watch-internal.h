@@ -81,7 +81,7 @@ enum {
  * struct KtSuspect - an access to a bad byte
  * @pc: the instruction; the entry of a function if @range
  * @va, @len: what is accessed; @bad: its first bad byte; @state: of this byte
- * @shadow: what says so: that of the direct map, or of areas
+ * @shadow: the shadow that has the bad byte: of the direct map, or of vmalloc()
  * @range: the call of a mem*() function, at its entry
  */
 typedef struct KtSuspect {

@@ -57,8 +57,8 @@ static int follow(struct inode *link, const char *path)
     return error;
 }
 
-/* access.sh makes the link. The name "null" is compared with that of a
- * directory entry. */
+/* The script access.sh makes a symbolic link. To follow it, the kernel compares
+ * its last part, "null", with names of directory entries. */
 KA_CASE(link_name)
 {
     struct path link, target;

@@ -21,6 +21,8 @@ from scripts.lib.prepared import kernel_arch
 # fault there, except for the stack pointer; elsewhere they are on the stack.
 STOP = {'x86_64': 'asm_exc_general_protection'}
 LATER = 'oops_enter'
+# Registers that ka names and `info registers` of gdb leaves out.
+MORE = {'riscv64': ['info registers sepc']}
 TRUTH = re.compile(r'ka_stale: block=([0-9a-f]{16}) alloc=(\w+) free=(\w+)')
 # "RDI: ffff888003401000", "x0 : ffff...", "a0 : ffff...".
 PRINTED = re.compile(r'\b([A-Za-z]\w{1,2})\s*: ?([0-9a-f]{16})\b')
@@ -35,13 +37,13 @@ def address_of(guest, symbol):
     return int(rows(guest, f'ka whatis {symbol} -j')[0]['va'], 16)
 
 
-def crash(guest, stop):
+def crash(guest, stop, more):
     """Let the module crash, and stop the VM at STOP; return what gdb
-    printed."""
+    printed, also of its commands MORE."""
     guest.shell('(sleep 5; insmod /share/ka_stale.ko; echo KA-CRASHED) '
                 '>/dev/console 2>&1 & true')
     return guest.gdb([f'hbreak *{address_of(guest, stop):#x}', 'continue',
-                      'info registers', 'monitor ka regs -s -j -n 0',
+                      'info registers', *more, 'monitor ka regs -s -j -n 0',
                       'monitor ka stack -s -j -n 0'])
 
 
@@ -91,7 +93,7 @@ def run(tap, kernel, share):
         with tap.test(f'{kernel}: neither is to be had while the VM runs'):
             for command in 'ka regs', 'ka stack':
                 assert 'the VM is running' in g.hmp_qmp(command)
-        text = crash(g, stop)
+        text = crash(g, stop, MORE.get(kernel_arch(kernel), []))
         g.wait_marker('KA-CRASHED')
         m = TRUTH.search(g.console)
         assert m, 'the module did not say what it did'

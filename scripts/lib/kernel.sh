@@ -63,6 +63,7 @@ guess-6.12          amd64        linux-source-6[.]12
 tiny-6.12           amd64        linux-source-6[.]12
 up-6.12             amd64        linux-source-6[.]12
 kasan-6.12          amd64        linux-source-6[.]12
+kasan-6.1           amd64        linux-source-6[.]1
 kfence-6.12         amd64        linux-source-6[.]12
 ownrt-6.12          amd64        linux-source-6[.]12
 modsyms-6.12        amd64        linux-source-6[.]12
@@ -74,6 +75,7 @@ arm64-kasan-6.12    arm64        linux-source-6[.]12  cross-arm64
 arm64-kasan-generic-6.12  arm64  linux-source-6[.]12  cross-arm64
 arm64-64k-6.12      arm64        linux-source-6[.]12  cross-arm64
 riscv64-nobtf-6.12  riscv64      linux-source-6[.]12  cross-riscv64
+riscv64-kasan-6.12  riscv64      linux-source-6[.]12  cross-riscv64
 END
 
 kernel_view() { printf '%s\n' "${kernel_rows[$1]% *}"; }

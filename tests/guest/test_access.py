@@ -19,7 +19,9 @@ from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_arch, paths
 
 # Kernel -> one with KASAN, of the same source. Others of x86-64: kasan-6.12.
-KASAN_KERNELS = {'arm64-6.12': 'arm64-kasan-generic-6.12'}
+KASAN_KERNELS = {'6.1': 'kasan-6.1',
+                 'arm64-6.12': 'arm64-kasan-generic-6.12',
+                 'riscv64-6.12': 'riscv64-kasan-6.12'}
 OFTEN = 8           # accesses of the case uaf_often
 WORDS = 'no_hash_pointers no_timer_check kasan_multi_shot'
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Is an object free, by the lists: on each kind of list, in all forms of free
+ * pointers; and if a list is wrong, or the page is another cache's.
+ */
+#include "kalloc-tracer/objects/slab-free.h"
+#include "tests/lib/slab-guest.h"
+#include "tests/lib/test-main.h"
+
+#define CACHE   1u
+#define OTHER   2u
+#define SIZE    256u            /* 16 slots in a slab */
+#define PAGE    4096u
+
+static uint64_t slot_at(unsigned page, unsigned slot)
+{
+    return SG_DIRECT + page * PAGE + slot * SIZE + 100;
+}
+
+static KtAnswer ask(SlabGuest *g, unsigned cache, unsigned page, unsigned slot)
+{
+    g_autoptr(GError) err = NULL;
+    g_autoptr(KtSlabs) s = kt_slabs_new(&g->o, &err);
+    KtFreeQuestion q[] = {
+        { .va = slot_at(page, slot), .cache = sg_cache(cache) },
+        { .va = slot_at(page, slot) + 1, .cache = sg_cache(cache) },
+    };
+
+    g_assert_no_error(err);
+    kt_slabs_ask_free(s, q, G_N_ELEMENTS(q));
+    g_assert_cmpint(q[0].answer, ==, q[1].answer);
+    return q[0].answer;
+}
+
+/* CPU 1 allocates from 16; 17 is on the list of the node, 18 is full. */
+static SlabGuest *guest_with_lists(SgKind kind, SgForm form)
+{
+    SlabGuest *g = slab_guest_new(kind, form);
+
+    sg_add_cache(g, CACHE, "kmalloc-256", SIZE);
+    sg_add_cache(g, OTHER, "other", SIZE);
+    sg_add_slab(g, CACHE, 16, (unsigned[]) { 9 }, 1);
+    sg_add_slab(g, CACHE, 17, (unsigned[]) { 3, 1 }, 2);
+    sg_add_slab(g, CACHE, 18, NULL, 0);
+    sg_set_partial(g, CACHE, (unsigned[]) { 17, 0 });
+    sg_set_cpu(g, CACHE, 1,
+               sg_chain(g, CACHE, 16, (unsigned[]) { 2, 8, 5 }, 3), 16,
+               (unsigned[]) { 0 });
+    return g;
+}
+
+static void test_lists(void)
+{
+    static const struct {
+        SgKind kind;
+        SgForm form;
+    } row[] = {
+        { SG_5_10, SG_PLAIN }, { SG_5_10, SG_XOR }, { SG_6_12, SG_PLAIN },
+        { SG_6_12, SG_SWAP },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(SlabGuest) g = guest_with_lists(row[i].kind, row[i].form);
+
+        g_assert_cmpint(ask(g, CACHE, 16, 9), ==, KT_YES);
+        g_assert_cmpint(ask(g, CACHE, 16, 5), ==, KT_YES);
+        g_assert_cmpint(ask(g, CACHE, 17, 1), ==, KT_YES);
+        g_assert_cmpint(ask(g, CACHE, 16, 1), ==, KT_NO);
+        g_assert_cmpint(ask(g, CACHE, 17, 4), ==, KT_NO);
+        g_assert_cmpint(ask(g, CACHE, 18, 0), ==, KT_NO);
+    }
+}
+
+static void test_sheaves(void)
+{
+    g_autoptr(SlabGuest) g = slab_guest_new(SG_7_3, SG_PLAIN);
+    uint64_t full[SG_CAPACITY];
+
+    sg_add_cache(g, CACHE, "kmalloc-256", SIZE);
+    sg_add_slab(g, CACHE, 16, NULL, 0);
+    for (unsigned i = 0; i < SG_CAPACITY; i++) {
+        full[i] = sg_object(g, CACHE, 16, i);
+    }
+    sg_add_sheaf(g, CACHE, 0, (uint64_t[]) { sg_object(g, CACHE, 16, 12) }, 1);
+    sg_add_sheaf(g, CACHE, 1, full, SG_CAPACITY);
+    sg_set_sheaves(g, CACHE, 0, 0, UINT_MAX, UINT_MAX);
+    sg_set_barn(g, CACHE, true, (unsigned[]) { 1 }, 1);
+    g_assert_cmpint(ask(g, CACHE, 16, 12), ==, KT_YES);
+    g_assert_cmpint(ask(g, CACHE, 16, 2), ==, KT_YES);
+    g_assert_cmpint(ask(g, CACHE, 16, 7), ==, KT_NO);
+}
+
+/* The memory went on: who had the object has it no more. */
+static void test_gone(void)
+{
+    g_autoptr(SlabGuest) g = guest_with_lists(SG_6_12, SG_SWAP);
+
+    g_assert_cmpint(ask(g, OTHER, 16, 1), ==, KT_YES);
+    g_assert_cmpint(ask(g, CACHE, 30, 1), ==, KT_YES);
+}
+
+/* A list that leaves its slab tells nothing of what is not on it. */
+static void test_broken(void)
+{
+    g_autoptr(SlabGuest) g = guest_with_lists(SG_6_12, SG_PLAIN);
+    g_autoptr(GError) err = NULL;
+    g_autoptr(KtSlabs) s = kt_slabs_new(&g->o, &err);
+    KtFreeQuestion q = { .va = SG_VMEMMAP, .cache = sg_cache(CACHE) };
+
+    kt_slabs_ask_free(s, &q, 1);
+    g_assert_cmpint(q.answer, ==, KT_UNKNOWN);
+    q.cache = 0x1000;
+    kt_slabs_ask_free(s, &q, 1);
+    g_assert_cmpint(q.answer, ==, KT_UNKNOWN);
+    sg_set_next(g, CACHE, 16, 8, 0x1234);
+    g_assert_cmpint(ask(g, CACHE, 16, 2), ==, KT_YES);
+    g_assert_cmpint(ask(g, CACHE, 16, 5), ==, KT_UNKNOWN);
+    g_assert_cmpint(ask(g, CACHE, 18, 0), ==, KT_UNKNOWN);
+}
+
+int main(int argc, char **argv)
+{
+    static const TestCase cases[] = {
+        { "/slab-free/lists", test_lists },
+        { "/slab-free/sheaves", test_sheaves },
+        { "/slab-free/gone", test_gone },
+        { "/slab-free/broken", test_broken },
+    };
+
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

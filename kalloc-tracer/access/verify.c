@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Verify: see verify.h. */
+#include "kalloc-tracer/access/verify.h"
+
+#define CACHES (UINT16_MAX + 1u)
+
+/* Guest time between looks, in microseconds. */
+static const uint32_t again_us[] = { 1000, 10000, 100000 };
+
+/* An instruction and the cache of the objects that it accesses. */
+typedef struct Key {
+    uint64_t pc, cache;
+    bool decided;
+} Key;
+
+/* An access that is decided. */
+typedef struct Decided {
+    KtHeld held;
+    KtVerdict verdict;
+    bool first;
+} Decided;
+
+static guint key_hash(gconstpointer key)
+{
+    const Key *k = key;
+    uint64_t both = k->pc ^ k->cache << 48;
+
+    return gs_number_hash(&both);
+}
+
+static gboolean key_equal(gconstpointer a, gconstpointer b)
+{
+    const Key *x = a, *y = b;
+
+    return x->pc == y->pc && x->cache == y->cache;
+}
+
+static Key *find_key(KtVerify *v, uint64_t pc, KtCacheId cache)
+{
+    const Key key = { .pc = pc, .cache = cache.v };
+
+    return g_hash_table_lookup(v->keys, &key);
+}
+
+static KtHeld *held_at(KtVerify *v, unsigned i)
+{
+    return &g_array_index(v->held, KtHeld, i);
+}
+
+KtVerify *kt_verify_new(void)
+{
+    KtVerify *v = g_new0(KtVerify, 1);
+
+    g_mutex_init(&v->lock);
+    v->keys = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
+    v->held = g_array_new(FALSE, FALSE, sizeof(KtHeld));
+    v->disarmed = g_new0(uint64_t, CACHES / 64);
+    v->due_us = UINT64_MAX;
+    return v;
+}
+
+void kt_verify_free(KtVerify *v)
+{
+    if (v) {
+        g_hash_table_unref(v->keys);
+        g_array_unref(v->held);
+        g_free(v->disarmed);
+        g_mutex_clear(&v->lock);
+        g_free(v);
+    }
+}
+
+/* ---- suspects ------------------------------------------------------------ */
+
+bool kt_verify_is_disarmed(const KtVerify *v, KtCacheId cache)
+{
+    return __atomic_load_n(&v->disarmed[cache.v / 64], __ATOMIC_RELAXED) >>
+               cache.v % 64 & 1;
+}
+
+KtVerifyAnswer kt_verify_ask(KtVerify *v, uint64_t pc, KtCacheId cache)
+{
+    const Key key = { .pc = pc, .cache = cache.v };
+    KtVerifyAnswer answer = KT_VERIFY_LOOK;
+    const Key *known;
+
+    if (kt_verify_is_disarmed(v, cache)) {
+        return KT_VERIFY_UNSEEN;
+    }
+    g_mutex_lock(&v->lock);
+    known = find_key(v, pc, cache);
+    if (known) {
+        answer = known->decided ? KT_VERIFY_STANDS : KT_VERIFY_HOLD;
+    } else if (g_hash_table_size(v->keys) >= KT_VERIFY_KEYS_MAX) {
+        answer = KT_VERIFY_FULL;
+    } else {
+        g_hash_table_add(v->keys, g_memdup2(&key, sizeof(key)));
+    }
+    g_mutex_unlock(&v->lock);
+    return answer;
+}
+
+/* The lock is held. */
+static void set_decided(KtVerify *v, uint64_t pc, KtCacheId cache)
+{
+    Key *key = find_key(v, pc, cache);
+
+    if (key) {
+        key->decided = true;
+    }
+}
+
+void kt_verify_stands(KtVerify *v, uint64_t pc, KtCacheId cache)
+{
+    g_mutex_lock(&v->lock);
+    set_decided(v, pc, cache);
+    g_mutex_unlock(&v->lock);
+}
+
+/* Publish how many wait, and for when. The lock is held. */
+static void publish(KtVerify *v)
+{
+    uint64_t due = UINT64_MAX;
+
+    for (unsigned i = 0; i < v->held->len; i++) {
+        due = MIN(due, held_at(v, i)->due_us);
+    }
+    __atomic_store_n(&v->due_us, due, __ATOMIC_RELAXED);
+    __atomic_store_n(&v->n_held, v->held->len, __ATOMIC_RELAXED);
+}
+
+bool kt_verify_hold(KtVerify *v, const KtHeld *held)
+{
+    bool room;
+
+    g_mutex_lock(&v->lock);
+    room = v->held->len < KT_VERIFY_HELD_MAX;
+    if (room) {
+        g_array_append_val(v->held, *held);
+        publish(v);
+    }
+    g_mutex_unlock(&v->lock);
+    return room;
+}
+
+bool kt_verify_claim(KtVerify *v, uint64_t us)
+{
+    uint64_t due = __atomic_load_n(&v->due_us, __ATOMIC_RELAXED);
+
+    return us >= due &&
+           __atomic_compare_exchange_n(&v->due_us, &due, UINT64_MAX, false,
+                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* ---- verdicts ------------------------------------------------------------ */
+
+/* Decide by what the lists said just now. Returns: false to look again. */
+static bool decide(KtHeld *h, uint64_t us, KtVerdict *verdict)
+{
+    h->looks++;
+    if (h->look == KT_LOOK_LISTED || h->look == KT_LOOK_REUSED) {
+        *verdict = KT_VERDICT_STANDS;
+        return true;
+    }
+    h->missing += h->look == KT_LOOK_MISSING;
+    if (h->looks <= G_N_ELEMENTS(again_us)) {
+        h->due_us = us + again_us[h->looks - 1];
+        return false;
+    }
+    *verdict = h->look == KT_LOOK_MISSING && h->missing > 1 ?
+                   KT_VERDICT_UNSEEN : KT_VERDICT_UNVERIFIED;
+    return true;
+}
+
+/* Move an access to those that are decided. The lock is held. */
+static void move(KtVerify *v, unsigned i, KtVerdict verdict, GArray *to)
+{
+    const KtHeld *h = held_at(v, i);
+    Decided d = { .held = *h, .verdict = verdict };
+
+    if (verdict == KT_VERDICT_UNSEEN) {
+        d.first = !kt_verify_is_disarmed(v, h->cache);
+        __atomic_fetch_or(&v->disarmed[h->cache.v / 64],
+                          1ull << h->cache.v % 64, __ATOMIC_RELAXED);
+    }
+    g_array_append_val(to, d);
+    g_array_remove_index(v->held, i);
+}
+
+/* Decide all accesses that are due, and those of disarmed caches. The lock is
+ * held. */
+static void decide_all(KtVerify *v, uint64_t us, GArray *to)
+{
+    KtVerdict verdict;
+
+    for (unsigned i = 0; i < v->held->len;) {
+        KtHeld *h = held_at(v, i);
+
+        if (h->due_us <= us && decide(h, us, &verdict)) {
+            set_decided(v, h->pc, h->cache);
+            move(v, i, verdict, to);
+        } else {
+            i++;
+        }
+    }
+    for (unsigned i = 0; i < v->held->len;) {
+        if (kt_verify_is_disarmed(v, held_at(v, i)->cache)) {
+            move(v, i, KT_VERDICT_UNSEEN, to);
+        } else {
+            i++;
+        }
+    }
+}
+
+/* Call @fn for the accesses, and free the array. */
+static void tell(GArray *decided, KtVerdictFn fn, void *opaque)
+{
+    for (unsigned i = 0; i < decided->len; i++) {
+        const Decided *d = &g_array_index(decided, Decided, i);
+
+        fn(opaque, &d->held, d->verdict, d->first);
+    }
+    g_array_unref(decided);
+}
+
+/* Move the accesses that are due to the front. Returns: how many. */
+static unsigned due_first(KtVerify *v, uint64_t us)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < v->held->len; i++) {
+        if (held_at(v, i)->due_us <= us) {
+            KtHeld h = *held_at(v, i);
+
+            *held_at(v, i) = *held_at(v, n);
+            *held_at(v, n++) = h;
+        }
+    }
+    return n;
+}
+
+void kt_verify_look(KtVerify *v, uint64_t us, KtLookFn look,
+                    KtVerdictFn verdict, void *opaque)
+{
+    GArray *decided = g_array_new(FALSE, FALSE, sizeof(Decided));
+    unsigned n;
+
+    g_mutex_lock(&v->lock);
+    n = due_first(v, us);
+    if (n) {
+        look(opaque, held_at(v, 0), n);
+    }
+    decide_all(v, us, decided);
+    publish(v);
+    g_mutex_unlock(&v->lock);
+    tell(decided, verdict, opaque);
+}
+
+void kt_verify_release(KtVerify *v, uint64_t va, uint64_t len,
+                       KtVerdictFn verdict, void *opaque)
+{
+    GArray *decided = g_array_new(FALSE, FALSE, sizeof(Decided));
+
+    g_mutex_lock(&v->lock);
+    for (unsigned i = 0; i < v->held->len;) {
+        const KtHeld *h = held_at(v, i);
+
+        if (h->bad - va < len) {
+            g_hash_table_remove(v->keys, &(Key) { h->pc, h->cache.v, false });
+            move(v, i, KT_VERDICT_UNVERIFIED, decided);
+        } else {
+            i++;
+        }
+    }
+    publish(v);
+    g_mutex_unlock(&v->lock);
+    tell(decided, verdict, opaque);
+}

@@ -49,10 +49,14 @@ KASAN_MISSES = {
     'oob_vmalloc': 'vmalloc',       # without CONFIG_KASAN_VMALLOC
     'in_bpf_program': 'BPF',
 }
-# KASAN checks areas of vmalloc() on arm64, and what these functions get.
-KASAN_FINDS_ON_ARM64 = ('oob_vmalloc', 'memset_oob', 'memset_uaf',
-                        'memcpy_from', 'memcpy_to', 'memmove_to',
-                        'nofault_store')
+# Architecture -> which of them it finds: areas of vmalloc(), what C code does
+# elsewhere, and on arm64 what these functions get.
+KASAN_FINDS = {
+    'arm64': ('oob_vmalloc', 'memset_oob', 'memset_uaf', 'memcpy_from',
+              'memcpy_to', 'memmove_to', 'nofault_store'),
+    'riscv64': ('oob_vmalloc', 'name_hash', 'name_hash_far', 'strscpy_from',
+                'dentry_name', 'nofault_store'),
+}
 # KASAN takes the access for one behind the block to the left, or for one to
 # the slot there.
 KASAN_OTHER_BLOCK = 'left_live', 'left_slot', 'next_page'
@@ -74,7 +78,8 @@ OTHER_SIZE_ELSEWHERE = ('strlen', 'strnlen', 'strcmp', 'strncmp', 'strchr',
 # On arm64 this program has no frame record, and no symbol.
 NO_CALLER = {'arm64-6.12': ('in_bpf_program',)}
 # ka sees nothing of the page allocator without pages=on. If the pages were a
-# block of kmalloc() before, it is an access to that block for ka.
+# block of kmalloc() before, it is an access to that block for ka; else ka
+# misses it.
 PAGES = 'uaf_pages'
 # For KASAN, krealloc() in place is the function that allocated the block.
 REALLOC = 'krealloc_more', 'krealloc_less'
@@ -85,7 +90,7 @@ EITHER = ('set_bit', 'change_bit', 'test_and_set_bit', 'atomic_inc',
 
 def kasan_misses(kernel):
     """Return {case: why KASAN does not find it in this kernel}."""
-    found = KASAN_FINDS_ON_ARM64 if kernel.startswith('arm64-') else ()
+    found = KASAN_FINDS.get(kernel.partition('-')[0], ())
     return {case: why for case, why in KASAN_MISSES.items()
             if case not in found}
 

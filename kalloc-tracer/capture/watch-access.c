@@ -15,7 +15,8 @@ static KtCapture *capture;
 /* ---- execution ----------------------------------------------------------- */
 
 /* Return false if nothing can be judged: the boot ends, the vCPU has no
- * registers, or calls are not recorded. */
+ * registers, or calls are not recorded; or checks have ended, and the code that
+ * was translated for them is not flushed yet. */
 static bool begin(KtHookCall *m, unsigned vcpu_index, void *udata)
 {
     *m = (KtHookCall) {
@@ -24,7 +25,8 @@ static bool begin(KtHookCall *m, unsigned vcpu_index, void *udata)
         .v = &capture->vcpu[vcpu_index],
         .insns_left = kt_watch_left(udata),
     };
-    return m->boot && m->v->unwinder && kt_tracer_is_on(m->c->tracer) &&
+    return m->boot && m->c->access && m->v->unwinder &&
+           kt_tracer_is_on(m->c->tracer) &&
            __atomic_load_n(&watch.stale, __ATOMIC_RELAXED) == KT_STALE_NOT;
 }
 

@@ -204,7 +204,10 @@ static void change(void *userdata)
 
     kt_capture_lock(c);
     end(c);
-    if (c->boot && kt_block_watch_wanted(watch.part, &watch.spec)) {
+    if (!c->boot) {
+        /* A snapshot was loaded, and its kernel is not found yet. */
+        kt_block_watch_end(watch.part);
+    } else if (kt_block_watch_wanted(watch.part, &watch.spec)) {
         watch.classes = kt_access_code(c->shared.tracer, c->shared.kernel);
         c->block_watched = true;
         update_pages();

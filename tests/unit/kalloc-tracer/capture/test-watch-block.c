@@ -189,6 +189,9 @@ static void test_boots(void)
     test_qemu_reset();
     g_assert_false(info_of(w).on);
     g_assert_false(test_qemu_traps(BLOCK));
+    /* The kernel is not known yet. */
+    watch(w);
+    g_assert_false(info_of(w).on);
     test_qemu_run(START);
     watch(w);
     touch(PC, BLOCK, 3, false);

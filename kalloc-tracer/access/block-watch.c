@@ -250,12 +250,10 @@ bool kt_block_watch_repeat(KtBlockWatch *w, const KtBlockPlace *place,
         if (same) {
             extend(r, a);
             w->accesses++;
+            kt_tracer_count(w->t, KT_CNT_ACCESS_WATCHED, 1);
         }
     }
     g_mutex_unlock(&w->lock);
-    if (same) {
-        kt_tracer_count(w->t, KT_CNT_ACCESS_WATCHED, 1);
-    }
     return same;
 }
 
@@ -272,7 +270,7 @@ void kt_block_watch_add(KtBlockWatch *w, const KtBlockPlace *place,
         w->newest = *place;
         w->accesses++;
     }
-    g_mutex_unlock(&w->lock);
     kt_tracer_count(w->t, KT_CNT_ACCESS_WATCHED, on);
     kt_tracer_count(w->t, KT_CNT_ACCESS_WATCH_OVERWRITTEN, full);
+    g_mutex_unlock(&w->lock);
 }

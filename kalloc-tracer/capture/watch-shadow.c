@@ -194,13 +194,14 @@ static void on_new_slot(KtAccessWatch *w, KtHookCall *m, const Block *b)
 }
 
 /* Pages can leave a slab without an event. The first block of another cache
- * tells. */
+ * tells. Larger blocks than those that are checked have no marks. */
 static void set_owner(KtAccessWatch *w, const Block *b)
 {
     uint32_t owner = b->layer == KT_LAYER_LARGE ? UINT32_MAX : b->cache.v;
+    uint64_t len = MAX(b->size, b->actual);
 
-    if (owner) {
-        kt_shadow_set_owner(w->shadow, b->va, MAX(b->size, b->actual), owner);
+    if (owner && len <= KT_SHADOW_BLOCK_MAX) {
+        kt_shadow_set_owner(w->shadow, b->va, len, owner);
     }
 }
 

@@ -15,8 +15,8 @@ typedef struct Key {
 
 /* An access that is decided. */
 typedef struct Decided {
-    KtHeld held;
-    KtVerdict verdict;
+    KtHeldAccess held;
+    KtVerifyVerdict verdict;
     bool first;
 } Decided;
 
@@ -42,9 +42,9 @@ static Key *find_key(KtVerify *v, uint64_t pc, KtCacheId cache)
     return g_hash_table_lookup(v->keys, &key);
 }
 
-static KtHeld *held_at(KtVerify *v, unsigned i)
+static KtHeldAccess *held_at(KtVerify *v, unsigned i)
 {
-    return &g_array_index(v->held, KtHeld, i);
+    return &g_array_index(v->held, KtHeldAccess, i);
 }
 
 KtVerify *kt_verify_new(void)
@@ -53,7 +53,7 @@ KtVerify *kt_verify_new(void)
 
     g_mutex_init(&v->lock);
     v->keys = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
-    v->held = g_array_new(FALSE, FALSE, sizeof(KtHeld));
+    v->held = g_array_new(FALSE, FALSE, sizeof(KtHeldAccess));
     v->disarmed = g_new0(uint64_t, CACHES / 64);
     v->due_us = UINT64_MAX;
     return v;
@@ -129,7 +129,7 @@ static void publish(KtVerify *v)
     __atomic_store_n(&v->n_held, v->held->len, __ATOMIC_RELAXED);
 }
 
-bool kt_verify_hold(KtVerify *v, const KtHeld *held)
+bool kt_verify_hold(KtVerify *v, const KtHeldAccess *held)
 {
     bool room;
 
@@ -155,7 +155,7 @@ bool kt_verify_claim(KtVerify *v, uint64_t us)
 /* ---- verdicts ------------------------------------------------------------ */
 
 /* Decide by what the lists said just now. Returns: false to look again. */
-static bool decide(KtHeld *h, uint64_t us, KtVerdict *verdict)
+static bool decide(KtHeldAccess *h, uint64_t us, KtVerifyVerdict *verdict)
 {
     h->looks++;
     if (h->look == KT_LOOK_LISTED || h->look == KT_LOOK_REUSED) {
@@ -173,9 +173,9 @@ static bool decide(KtHeld *h, uint64_t us, KtVerdict *verdict)
 }
 
 /* Move an access to those that are decided. The lock is held. */
-static void move(KtVerify *v, unsigned i, KtVerdict verdict, GArray *to)
+static void move(KtVerify *v, unsigned i, KtVerifyVerdict verdict, GArray *to)
 {
-    const KtHeld *h = held_at(v, i);
+    const KtHeldAccess *h = held_at(v, i);
     Decided d = { .held = *h, .verdict = verdict };
 
     if (verdict == KT_VERDICT_UNSEEN) {
@@ -191,10 +191,10 @@ static void move(KtVerify *v, unsigned i, KtVerdict verdict, GArray *to)
  * held. */
 static void decide_all(KtVerify *v, uint64_t us, GArray *to)
 {
-    KtVerdict verdict;
+    KtVerifyVerdict verdict;
 
     for (unsigned i = 0; i < v->held->len;) {
-        KtHeld *h = held_at(v, i);
+        KtHeldAccess *h = held_at(v, i);
 
         if (h->due_us <= us && decide(h, us, &verdict)) {
             set_decided(v, h->pc, h->cache);
@@ -213,7 +213,7 @@ static void decide_all(KtVerify *v, uint64_t us, GArray *to)
 }
 
 /* Call @fn for the accesses, and free the array. */
-static void tell(GArray *decided, KtVerdictFn fn, void *opaque)
+static void tell(GArray *decided, KtVerifyVerdictFn fn, void *opaque)
 {
     for (unsigned i = 0; i < decided->len; i++) {
         const Decided *d = &g_array_index(decided, Decided, i);
@@ -230,7 +230,7 @@ static unsigned due_first(KtVerify *v, uint64_t us)
 
     for (unsigned i = 0; i < v->held->len; i++) {
         if (held_at(v, i)->due_us <= us) {
-            KtHeld h = *held_at(v, i);
+            KtHeldAccess h = *held_at(v, i);
 
             *held_at(v, i) = *held_at(v, n);
             *held_at(v, n++) = h;
@@ -240,7 +240,7 @@ static unsigned due_first(KtVerify *v, uint64_t us)
 }
 
 void kt_verify_look(KtVerify *v, uint64_t us, KtLookFn look,
-                    KtVerdictFn verdict, void *opaque)
+                    KtVerifyVerdictFn verdict, void *opaque)
 {
     GArray *decided = g_array_new(FALSE, FALSE, sizeof(Decided));
     unsigned n;
@@ -257,13 +257,13 @@ void kt_verify_look(KtVerify *v, uint64_t us, KtLookFn look,
 }
 
 void kt_verify_release(KtVerify *v, uint64_t va, uint64_t len,
-                       KtVerdictFn verdict, void *opaque)
+                       KtVerifyVerdictFn verdict, void *opaque)
 {
     GArray *decided = g_array_new(FALSE, FALSE, sizeof(Decided));
 
     g_mutex_lock(&v->lock);
     for (unsigned i = 0; i < v->held->len;) {
-        const KtHeld *h = held_at(v, i);
+        const KtHeldAccess *h = held_at(v, i);
 
         if (h->bad - va < len) {
             g_hash_table_remove(v->keys, &(Key) { h->pc, h->cache.v, false });

@@ -65,35 +65,35 @@ typedef enum KtLook {
     KT_LOOK_UNREADABLE,
 } KtLook;
 
-typedef enum KtVerdict {
+typedef enum KtVerifyVerdict {
     KT_VERDICT_STANDS,
     KT_VERDICT_UNVERIFIED,  /* it stands, too: the lists did not tell */
     KT_VERDICT_UNSEEN,      /* no error: the object was handed out unseen */
-} KtVerdict;
+} KtVerifyVerdict;
 
 /**
- * struct KtHeld - an access that waits
+ * struct KtHeldAccess - an access that waits
  * @ev: its event
  * @pc: the instruction; @bad: the first bad byte; @cache: of its slab
  * @look: (out of KtLookFn) what the lists say
  * @looks, @missing: looks so far; those in which it was on no list
  * @due_us: guest time of the next look
  */
-typedef struct KtHeld {
+typedef struct KtHeldAccess {
     KtEvent ev;
     uint64_t pc, bad;
     KtCacheId cache;
     KtLook look;
     unsigned looks, missing;
     uint64_t due_us;
-} KtHeld;
+} KtHeldAccess;
 
 /** KtLookFn - set the @look of @n accesses. */
-typedef void (*KtLookFn)(void *opaque, KtHeld *held, unsigned n);
-/** KtVerdictFn - called with each access that is decided. @first: it is the
- *  one after which its cache is disarmed */
-typedef void (*KtVerdictFn)(void *opaque, const KtHeld *held, KtVerdict verdict,
-                            bool first);
+typedef void (*KtLookFn)(void *opaque, KtHeldAccess *held, unsigned n);
+/** KtVerifyVerdictFn - called with each access that is decided. @first: it is
+ *  the one after which its cache is disarmed */
+typedef void (*KtVerifyVerdictFn)(void *opaque, const KtHeldAccess *held,
+                                  KtVerifyVerdict verdict, bool first);
 
 KtVerify *kt_verify_new(void);
 void kt_verify_free(KtVerify *v);
@@ -106,7 +106,7 @@ KtVerifyAnswer kt_verify_ask(KtVerify *v, uint64_t pc, KtCacheId cache);
 void kt_verify_stands(KtVerify *v, uint64_t pc, KtCacheId cache);
 /** kt_verify_hold() - Let an access wait. @held: (copied) Returns: false if too
  *  many wait: it is dropped. */
-bool kt_verify_hold(KtVerify *v, const KtHeld *held);
+bool kt_verify_hold(KtVerify *v, const KtHeldAccess *held);
 /** kt_verify_is_disarmed() - Return true if allocations from the cache were not
  *  seen. Lock free. */
 bool kt_verify_is_disarmed(const KtVerify *v, KtCacheId cache);
@@ -123,11 +123,11 @@ bool kt_verify_claim(KtVerify *v, uint64_t us);
 /** kt_verify_look() - Ask @look of the accesses that are due, decide, and call
  *  @verdict, without the lock. One thread at a time. */
 void kt_verify_look(KtVerify *v, uint64_t us, KtLookFn look,
-                    KtVerdictFn verdict, void *opaque);
+                    KtVerifyVerdictFn verdict, void *opaque);
 /** kt_verify_release() - Decide the accesses whose bad byte is in [@va, @va +
  *  @len), because it is handed out: KT_VERDICT_UNVERIFIED. The next access of
  *  the same instructions is looked at. */
 void kt_verify_release(KtVerify *v, uint64_t va, uint64_t len,
-                       KtVerdictFn verdict, void *opaque);
+                       KtVerifyVerdictFn verdict, void *opaque);
 
 #endif /* KT_VERIFY_H */

@@ -17,7 +17,7 @@ typedef struct World {
     unsigned n[KT_VERDICT_UNSEEN + 1], first;
 } World;
 
-static void look(void *opaque, KtHeld *held, unsigned n)
+static void look(void *opaque, KtHeldAccess *held, unsigned n)
 {
     World *w = opaque;
 
@@ -27,7 +27,8 @@ static void look(void *opaque, KtHeld *held, unsigned n)
     }
 }
 
-static void verdict(void *opaque, const KtHeld *held, KtVerdict v, bool first)
+static void verdict(void *opaque, const KtHeldAccess *held, KtVerifyVerdict v,
+                    bool first)
 {
     World *w = opaque;
 
@@ -38,7 +39,7 @@ static void verdict(void *opaque, const KtHeld *held, KtVerdict v, bool first)
 
 static bool hold(KtVerify *v, uint64_t pc, KtCacheId id, uint64_t va)
 {
-    return kt_verify_hold(v, &(KtHeld) {
+    return kt_verify_hold(v, &(KtHeldAccess) {
         .ev = { .va = va }, .pc = pc, .bad = va, .cache = id });
 }
 
@@ -51,7 +52,7 @@ static void make_look(KtVerify *v, World *w, KtLook what, uint64_t us)
 
 /* Hold an access and look at it at all times, by letters: l(isted), r(eused),
  * m(issing), u(nreadable). Expect a verdict after the last. */
-static void expect(const char *looks, KtVerdict want)
+static void expect(const char *looks, KtVerifyVerdict want)
 {
     static const uint64_t at[] = { START, START + 1000, START + 11000,
                                    START + 111000 };

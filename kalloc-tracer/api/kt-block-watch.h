@@ -22,10 +22,12 @@
 /* Records of a ring without --ring, and at most. */
 #define KT_BLOCK_WATCH_RING     4096u
 #define KT_BLOCK_WATCH_RING_MAX (1u << 20)
+/* Bytes of the largest block that is watched. */
+#define KT_BLOCK_WATCH_LEN_MAX ((uint64_t)256 << 20)
 
 /**
  * struct KtBlockWatchSpec - what is watched
- * @va, @len: the bytes; @len is not 0
+ * @va, @len: the bytes; @len is 1 to KT_BLOCK_WATCH_LEN_MAX
  * @ring: records, 1 to KT_BLOCK_WATCH_RING_MAX
  */
 typedef struct KtBlockWatchSpec {

@@ -109,6 +109,20 @@ static bool list(McOut *out, const McArgs *args, GError **errp)
 
 /* ---- begin and end ------------------------------------------------------- */
 
+/* All pages are marked while no vCPU executes, and the guest chose how many. */
+static bool is_small(const KtBlock *b, GError **errp)
+{
+    bool ok = kt_block_len(b) <= KT_BLOCK_WATCH_LEN_MAX;
+
+    if (!ok) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "%" PRIx64 ": a block of %" PRIu64 " bytes is too large to "
+                    "be watched; the limit is %" PRIu64, b->va,
+                    kt_block_len(b), KT_BLOCK_WATCH_LEN_MAX);
+    }
+    return ok;
+}
+
 static bool find_block(const McOut *out, uint64_t va, KtBlock *b, GError **errp)
 {
     KtTracer *t = out->ctx->tracer;
@@ -140,7 +154,7 @@ static bool watch(McOut *out, const McArgs *args, GError **errp)
 
     if (!has_no_option(args, MC_OPT_LIMIT, " with an address", errp) ||
         !mc_parse_address(out->ctx, args->name, &va, errp) ||
-        !find_block(out, va, &b, errp)) {
+        !find_block(out, va, &b, errp) || !is_small(&b, errp)) {
         return false;
     }
     const KtBlockWatchSpec spec = {

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Shadow of the direct map: see shadow.h. */
-#include "kalloc-tracer/access/shadow.h"
+#include "kalloc-tracer/access/shadow-internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
-
-enum {
-    UNKNOWN = 0x00,
-    FULL = 0x08,
-    FIRST = 0x10,       /* a bit: with 1 to 8 */
-    FREED = 0x80,
-    SLACK = 0x90,
-    FRESH = 0xa0,
-};
 
 /* Codes are charged by pages. */
 #define PAGE 4096u
@@ -27,24 +18,9 @@ enum {
 /* No machine has a larger direct map. */
 #define LEN_MAX ((uint64_t)1 << 46)
 
-/* A word of 8 times the same code. */
-#define EIGHT(code) ((uint64_t)0x0101010101010101 * (code))
-
-static uint8_t get(const KtShadow *s, uint64_t i)
-{
-    return __atomic_load_n(&s->codes[i], __ATOMIC_RELAXED);
-}
-
 static void put(KtShadow *s, uint64_t i, uint8_t code)
 {
     __atomic_store_n(&s->codes[i], code, __ATOMIC_RELAXED);
-}
-
-/* Return 8 codes; @i is a multiple of 8. */
-static uint64_t get_word(const KtShadow *s, uint64_t i)
-{
-    return __atomic_load_n((const uint64_t *)(const void *)&s->codes[i],
-                           __ATOMIC_RELAXED);
 }
 
 static void put_word(KtShadow *s, uint64_t i, uint64_t word)
@@ -175,26 +151,6 @@ void kt_shadow_clear(KtShadow *s)
 }
 
 /* ---- ranges of codes ---------------------------------------------------- */
-
-/* A range of codes: [from, to). */
-typedef struct Span {
-    uint64_t from;
-    uint64_t to;
-} Span;
-
-/* Return the granules that have a byte in [@va, @va + @len), and are in the
- * shadow. */
-static Span span_of(const KtShadow *s, uint64_t va, uint64_t len)
-{
-    uint64_t end = va + MIN(len, UINT64_MAX - va);
-    uint64_t from = MAX(va, s->base) - s->base;
-    uint64_t to = MIN(MAX(end, s->base) - s->base, s->len);
-
-    if (from >= to) {
-        return (Span) { 0, 0 };
-    }
-    return (Span) { from / KT_GRANULE, (to + KT_GRANULE - 1) / KT_GRANULE };
-}
 
 /* Write codes in memory that is charged. */
 static void fill(KtShadow *s, Span r, uint8_t code)
@@ -468,69 +424,4 @@ void kt_shadow_forget_freed(KtShadow *s)
             forget_if_freed(s, i);
         }
     }
-}
-
-/* ---- questions ---------------------------------------------------------- */
-
-static KtShadowState state_of(uint8_t code, unsigned byte)
-{
-    switch (code) {
-    case UNKNOWN:
-        return KT_SHADOW_UNKNOWN;
-    case FREED:
-        return KT_SHADOW_FREED;
-    case FRESH:
-        return KT_SHADOW_FRESH;
-    default:
-        return byte < (code & 0xf) ? KT_SHADOW_LIVE : KT_SHADOW_SLACK;
-    }
-}
-
-KtShadowState kt_shadow_state(const KtShadow *s, uint64_t va)
-{
-    uint64_t off = va - s->base;
-
-    return off < s->len ? state_of(get(s, off / KT_GRANULE), va % KT_GRANULE) :
-                          KT_SHADOW_UNKNOWN;
-}
-
-/* Return true if all bytes of 8 granules are good, whatever range is asked
- * for. */
-static bool all_good(uint64_t word)
-{
-    return !word || word == EIGHT(FULL);
-}
-
-bool kt_shadow_find_bad(const KtShadow *s, uint64_t va, uint64_t len,
-                        uint64_t *bad, KtShadowState *state)
-{
-    Span r = span_of(s, va, len);
-    uint64_t end = va + MIN(len, UINT64_MAX - va);
-
-    for (uint64_t i = r.from; i < r.to; i++) {
-        uint64_t at = s->base + i * KT_GRANULE;
-        uint64_t byte;
-        uint8_t code;
-
-        if (!(i % 8) && all_good(get_word(s, i))) {
-            i += 7;
-            continue;
-        }
-        code = get(s, i);
-        byte = MAX(at + (code & 0xf), va);
-        if (code && byte < MIN(at + KT_GRANULE, end)) {
-            *bad = byte;
-            *state = state_of(code, (unsigned)(byte - at));
-            return true;
-        }
-    }
-    return false;
-}
-
-bool kt_shadow_spans_good(const KtShadow *s, uint64_t va, uint64_t size)
-{
-    KtShadowState state;
-    uint64_t bad;
-
-    return !kt_shadow_find_bad(s, va, size, &bad, &state);
 }

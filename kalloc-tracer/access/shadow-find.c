@@ -16,6 +16,19 @@ static KtShadowState state_of(uint8_t code, unsigned byte)
     }
 }
 
+bool kt_shadow_any_marked(const KtShadow *s, uint64_t va, uint64_t len)
+{
+    Span r = span_of(s, va, len);
+
+    for (uint64_t page = r.from / OWNED; page < (r.to + OWNED - 1) / OWNED;
+         page++) {
+        if (is_marked(s, page)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 KtShadowState kt_shadow_state(const KtShadow *s, uint64_t va)
 {
     uint64_t off = va - s->base;

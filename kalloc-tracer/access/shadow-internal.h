@@ -15,6 +15,11 @@ enum {
     FRESH = 0xa0,
 };
 
+/* Granules of a page of the guest. */
+#define OWNED 512u
+
+G_STATIC_ASSERT(OWNED * KT_GRANULE == KT_SHADOW_PAGE);
+
 /* A word of 8 times the same code. */
 #define EIGHT(code) ((uint64_t)0x0101010101010101 * (code))
 
@@ -28,6 +33,11 @@ static inline uint64_t get_word(const KtShadow *s, uint64_t i)
 {
     return __atomic_load_n((const uint64_t *)(const void *)&s->codes[i],
                            __ATOMIC_RELAXED);
+}
+
+static inline bool is_marked(const KtShadow *s, uint64_t page)
+{
+    return __atomic_load_n(&s->marked[page], __ATOMIC_RELAXED);
 }
 
 /* A range of codes: [from, to). */

@@ -11,12 +11,15 @@
 #define PAGE 4096u
 /* Bytes of guest memory that such a page describes. */
 #define SPAN ((uint64_t)PAGE * KT_GRANULE)
-/* Granules of a page of the guest that has an owner, and such pages in a page
- * of codes. */
-#define OWNED 512u
+/* Pages of the guest that such a page describes. */
 #define OWNERS (PAGE / OWNED)
+/* Granules at the start of a page that an access to the page in front can
+ * touch: an access has at most 16 bytes. */
+#define HEAD 2u
 /* No machine has a larger direct map. */
 #define LEN_MAX ((uint64_t)1 << 46)
+
+const KtShadow kt_shadow_none = { .len = 0 };
 
 static void put(KtShadow *s, uint64_t i, uint8_t code)
 {
@@ -39,10 +42,15 @@ static uint64_t touched_bytes(const KtShadow *s)
     return (n_codes(s) / PAGE + 7) & ~7ull;
 }
 
+static uint64_t n_pages(const KtShadow *s)
+{
+    return n_codes(s) / OWNED;
+}
+
 static uint64_t mapped_bytes(const KtShadow *s)
 {
     return n_codes(s) + touched_bytes(s) +
-           n_codes(s) / PAGE * OWNERS * sizeof(*s->owner);
+           n_pages(s) * (sizeof(*s->owner) + sizeof(*s->marked));
 }
 
 /* ---- host memory -------------------------------------------------------- */
@@ -72,7 +80,8 @@ KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
     s->base = base;
     s->len = (len + SPAN - 1) & ~(SPAN - 1);
     s->budget = budget;
-    /* One mapping: the codes, the bytes of touched pages, the owners. */
+    /* One mapping: the codes, the bytes of touched pages, the owners, the
+     * marked pages. */
     s->codes = reserve(mapped_bytes(s));
     if (!s->codes) {
         g_set_error(errp, GS_ERROR, GS_ERROR_IO,
@@ -82,6 +91,7 @@ KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
     }
     s->touched = s->codes + n_codes(s);
     s->owner = (uint32_t *)(void *)(s->touched + touched_bytes(s));
+    s->marked = (uint8_t *)(s->owner + n_pages(s));
     return g_steal_pointer(&s);
 }
 
@@ -145,6 +155,7 @@ void kt_shadow_clear(KtShadow *s)
     }
     memset(s->touched, 0, s->touched_end);
     memset(s->owner, 0, s->touched_end * OWNERS * sizeof(*s->owner));
+    memset(s->marked, 0, s->touched_end * OWNERS);
     s->touched_end = 0;
     kt_budget_release(s->budget, KT_MEM_SHADOW, kt_shadow_bytes(s));
     s->n_touched = 0;
@@ -195,16 +206,63 @@ static bool mark(KtShadow *s, Span r, uint8_t code)
     return all;
 }
 
+/* ---- the first level ----------------------------------------------------- */
+
+/* Codes in @r, which is not empty, are other than unknown now. Call after they
+ * were written, see unmark_pages(). */
+static void mark_pages(KtShadow *s, Span r)
+{
+    uint64_t from = r.from < HEAD ? 0 : (r.from - HEAD) / OWNED;
+
+    for (uint64_t page = from; page <= (r.to - 1) / OWNED; page++) {
+        if (!is_marked(s, page)) {
+            __atomic_store_n(&s->marked[page], 1, __ATOMIC_RELEASE);
+        }
+    }
+}
+
+/* Return true if an access to the page in front of @page can touch a byte that
+ * is known. */
+static bool has_head(const KtShadow *s, uint64_t page)
+{
+    uint64_t i = page * OWNED;
+
+    return page < n_pages(s) && (get(s, i) || get(s, i + 1));
+}
+
+/*
+ * Codes in @r are about to become unknown. Pages that are whole in @r are not
+ * marked then.
+ *
+ * Another vCPU may mark a block on such a page meanwhile. It writes codes and
+ * then the first level, here the order is the other one: either this block
+ * becomes unknown, or its page is marked.
+ */
+static void unmark_pages(KtShadow *s, Span r)
+{
+    for (uint64_t page = (r.from + OWNED - 1) / OWNED; page < r.to / OWNED;
+         page++) {
+        bool next = (page + 1) * OWNED + HEAD > r.to && has_head(s, page + 1);
+
+        if (is_marked(s, page) && !next) {
+            __atomic_exchange_n(&s->marked[page], 0, __ATOMIC_ACQUIRE);
+        }
+    }
+}
+
 static void forget(KtShadow *s, Span r)
 {
     while (r.from < r.to) {
         Span part = next_page(&r);
 
         if (is_touched(s, part.from / PAGE)) {
+            unmark_pages(s, part);
             fill(s, part, UNKNOWN);
         }
     }
 }
+
+/* ---- blocks -------------------------------------------------------------- */
 
 static bool is_first(uint8_t code)
 {
@@ -263,6 +321,7 @@ static bool mark_live(KtShadow *s, Span r, uint64_t good)
                     live_code(good, partial - r.from));
         all &= mark(s, (Span) { partial + 1, r.to }, SLACK);
     }
+    mark_pages(s, r);
     return all;
 }
 
@@ -324,11 +383,16 @@ void kt_shadow_freed(KtShadow *s, uint64_t va)
 
 bool kt_shadow_release(KtShadow *s, uint64_t va, uint64_t len)
 {
-    if (len > KT_SHADOW_BLOCK_MAX) {
-        kt_shadow_forget(s, va, len);
+    Span r = span_of(s, va, len);
+    bool all;
+
+    if (len > KT_SHADOW_BLOCK_MAX || r.from >= r.to) {
+        forget(s, r);
         return true;
     }
-    return mark(s, span_of(s, va, len), FREED);
+    all = mark(s, r, FREED);
+    mark_pages(s, r);
+    return all;
 }
 
 void kt_shadow_resize(KtShadow *s, uint64_t va, uint64_t requested,
@@ -364,7 +428,7 @@ static void mark_if_unknown(KtShadow *s, Span r)
 
 bool kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len)
 {
-    Span r = span_of(s, va, len);
+    Span r = span_of(s, va, len), whole = r;
     bool all = true;
 
     while (r.from < r.to) {
@@ -375,6 +439,9 @@ bool kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len)
         } else {
             all = false;
         }
+    }
+    if (whole.from < whole.to) {
+        mark_pages(s, whole);
     }
     return all;
 }

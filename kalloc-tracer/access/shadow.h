@@ -25,6 +25,11 @@
  * budget, if given, is charged for each of these pages. If the budget refuses,
  * the granules of the page stay unknown.
  *
+ * A first level has a byte for each 4 KiB page of guest memory: is anything
+ * known there? If few blocks are armed, most accesses need only this byte. A
+ * guest of 512 MiB has 128 KiB of such bytes, which stay in the host's caches,
+ * and 64 MiB of codes.
+ *
  * Threads: any, several at once, without a lock. Blocks are aligned to 8 bytes,
  * so two vCPUs that own two blocks never write the same code. The guest orders
  * its accesses to a block and the calls that allocate and free the block; the
@@ -32,6 +37,8 @@
  */
 #ifndef KT_SHADOW_H
 #define KT_SHADOW_H
+
+#include <string.h>
 
 #include "kalloc-tracer/base/budget.h"
 
@@ -51,7 +58,7 @@ typedef enum KtShadowState {
 /**
  * struct KtShadow - the codes of a range of guest addresses
  *
- * Visible for kt_shadow_may_be_bad() only, which is called at each checked
+ * Visible for the inline functions only, which are called at each checked
  * access of the guest.
  *
  * @base: the first address, aligned to 32 KiB
@@ -59,6 +66,7 @@ typedef enum KtShadowState {
  * @codes: one a granule
  * @touched: one a page of @codes: not 0 if codes were written there
  * @owner: one a 4 KiB page of guest memory, see kt_shadow_set_owner()
+ * @marked: one a 4 KiB page of guest memory, see kt_shadow_is_marked()
  * @touched_end: pages of @codes from here on were never touched
  * @n_touched: pages of @codes that are charged
  * @budget: (nullable, borrowed)
@@ -69,6 +77,7 @@ typedef struct KtShadow {
     uint8_t *codes;
     uint8_t *touched;
     uint32_t *owner;
+    uint8_t *marked;
     uint64_t touched_end;
     uint64_t n_touched;
     KtBudget *budget;
@@ -89,8 +98,34 @@ KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
 void kt_shadow_free(KtShadow *s);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtShadow, kt_shadow_free)
 
-/* Bits that are 0 in the codes of whole granules: 00, 08 and 18. */
-#define KT_SHADOW_NOT_WHOLE 0xe7u
+/** kt_shadow_none - the shadow of no address, where a pointer must not be
+ *  NULL. Not for functions that change a shadow. */
+extern const KtShadow kt_shadow_none;
+
+/* Bits that are 0 in the codes of whole granules: 00, 08 and 18. Three codes,
+ * in the order of memory. */
+#define KT_SHADOW_NOT_WHOLE GUINT32_TO_LE(0xe7e7e7u)
+
+/*
+ * Return the codes of three granules, and a byte behind them. One load. Other
+ * threads may write single codes meanwhile: each byte is the old or the new
+ * one, and no more is needed. The thread sanitizer wants atomic loads, which
+ * cannot be unaligned.
+ */
+static inline uint32_t kt_shadow_three(const uint8_t *code)
+{
+#ifdef __SANITIZE_THREAD__
+    return GUINT32_TO_LE(
+        (uint32_t)__atomic_load_n(&code[0], __ATOMIC_RELAXED) |
+        (uint32_t)__atomic_load_n(&code[1], __ATOMIC_RELAXED) << 8 |
+        (uint32_t)__atomic_load_n(&code[2], __ATOMIC_RELAXED) << 16);
+#else
+    uint32_t word;
+
+    memcpy(&word, code, sizeof(word));
+    return word;
+#endif
+}
 
 /**
  * kt_shadow_may_be_bad() - return false if no access to @va of at most 16 bytes
@@ -103,16 +138,29 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtShadow, kt_shadow_free)
 static inline bool kt_shadow_may_be_bad(const KtShadow *s, uint64_t va)
 {
     uint64_t off = va - s->base;
-    const uint8_t *code;
 
-    if (off >= s->len) {
-        return false;
-    }
     /* Behind the last code are bytes of @touched. */
-    code = &s->codes[off / KT_GRANULE];
-    return (__atomic_load_n(&code[0], __ATOMIC_RELAXED) |
-            __atomic_load_n(&code[1], __ATOMIC_RELAXED) |
-            __atomic_load_n(&code[2], __ATOMIC_RELAXED)) & KT_SHADOW_NOT_WHOLE;
+    return off < s->len && kt_shadow_three(&s->codes[off / KT_GRANULE]) &
+                           KT_SHADOW_NOT_WHOLE;
+}
+
+/* Bytes of guest memory that share a byte of @marked. */
+#define KT_SHADOW_PAGE 4096u
+
+/**
+ * kt_shadow_is_marked() - return false if no access to @va of at most 16 bytes
+ * touches a byte of which something is known
+ *
+ * Cheaper for the host's caches than kt_shadow_may_be_bad(), and less exact. It
+ * stays true when the last granule of the page becomes unknown, until all of
+ * the page is made unknown at once. Any thread, no lock.
+ */
+static inline bool kt_shadow_is_marked(const KtShadow *s, uint64_t va)
+{
+    uint64_t off = va - s->base;
+
+    return off < s->len &&
+           __atomic_load_n(&s->marked[off / KT_SHADOW_PAGE], __ATOMIC_RELAXED);
 }
 
 /** kt_shadow_spans_good() - as kt_shadow_is_good(), for any @size. */
@@ -198,6 +246,10 @@ void kt_shadow_forget_freed(KtShadow *s);
  *  other thread may use the shadow meanwhile. */
 void kt_shadow_clear(KtShadow *s);
 
+/** kt_shadow_any_marked() - return false if nothing is known of [@va, @va +
+ *  @len), and of the granule behind: an event of a block there that is not
+ *  armed changes nothing. */
+bool kt_shadow_any_marked(const KtShadow *s, uint64_t va, uint64_t len);
 /** kt_shadow_state() - return the state of the byte at @va. */
 KtShadowState kt_shadow_state(const KtShadow *s, uint64_t va);
 /**

@@ -178,6 +178,13 @@ static void compare_byte(const Naive *n, uint64_t va)
 
     g_assert_cmpint(state, ==, naive);
     g_assert_true(kt_shadow_is_good(n->shadow, va, 1) == !is_bad(naive));
+    /* Accesses of 16 bytes that touch this byte. */
+    for (unsigned i = 0; naive != KT_SHADOW_UNKNOWN && i < 16; i += 5) {
+        g_assert_true(va - i < BASE || kt_shadow_is_marked(n->shadow, va - i));
+    }
+    if (is_bad(naive)) {
+        g_assert_true(kt_shadow_may_be_bad(n->shadow, va));
+    }
 }
 
 static void compare_range(const Naive *n, uint64_t va, uint64_t len)
@@ -204,6 +211,12 @@ static void apply(Naive *n, const Operation *op)
 {
     switch (op->kind % 32) {
     case 0 ... 11:
+        if (op->kind % 32 <= 1 &&
+            !kt_shadow_any_marked(n->shadow, op->va,
+                                  op->b ? op->b : op->a)) {
+            naive_alloc(n, op->va, op->a, op->b, false);
+            break;
+        }
         kt_shadow_alloc(n->shadow, op->va, op->a, op->b, op->kind % 32 > 1);
         naive_alloc(n, op->va, op->a, op->b, op->kind % 32 > 1);
         break;

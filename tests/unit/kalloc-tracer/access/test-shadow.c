@@ -124,6 +124,37 @@ static void page_of_another_owner_is_unknown(void)
     kt_shadow_set_owner(s, BASE + LEN, 0x1000, 1);
 }
 
+static void marked_pages_have_codes(void)
+{
+    g_autoptr(KtShadow) s = new_shadow(NULL);
+    uint64_t va = BASE + 0x1000;
+
+    g_assert_false(kt_shadow_is_marked(s, va));
+    g_assert_false(kt_shadow_is_marked(&kt_shadow_none, va));
+    kt_shadow_alloc(s, va + 16, 0xff0, 0xff0, true);
+    g_assert_true(kt_shadow_is_marked(s, va));
+    g_assert_true(kt_shadow_is_marked(s, va + 0xfff));
+    g_assert_false(kt_shadow_is_marked(s, va - 1));
+    g_assert_false(kt_shadow_is_marked(s, va + 0x1000));
+    g_assert_false(kt_shadow_any_marked(s, BASE, 0x1000));
+    g_assert_true(kt_shadow_any_marked(s, BASE, 0x1001));
+    /* An access to the page in front can touch these bytes. */
+    kt_shadow_alloc(s, va + 0x2008, 8, 8, true);
+    g_assert_true(kt_shadow_is_marked(s, va + 0x1000));
+    kt_shadow_forget(s, va + 0x1000, 0x1000);
+    g_assert_true(kt_shadow_is_marked(s, va + 0x1000));
+    kt_shadow_forget(s, va, 0xff8);
+    g_assert_true(kt_shadow_is_marked(s, va));
+    kt_shadow_forget(s, va, 0x3000);
+    g_assert_false(kt_shadow_any_marked(s, va, 0x3000));
+    kt_shadow_fresh(s, va, 8);
+    kt_shadow_release(s, va + 0x1000, 0x1000);
+    g_assert_true(kt_shadow_is_marked(s, va));
+    g_assert_true(kt_shadow_is_marked(s, va + 0x1000));
+    kt_shadow_clear(s);
+    g_assert_false(kt_shadow_any_marked(s, BASE, LEN));
+}
+
 /* As ksize() grants before Linux 6.1. */
 static void slack_can_be_used(void)
 {
@@ -308,6 +339,7 @@ static const TestCase cases[] = {
     { "/shadow/unknown", unknown_blocks_stay_unknown },
     { "/shadow/resize", resize_moves_the_end },
     { "/shadow/new-owner", page_of_another_owner_is_unknown },
+    { "/shadow/marked", marked_pages_have_codes },
     { "/shadow/slack-used", slack_can_be_used },
     { "/shadow/unseen-free", remains_of_an_unseen_free_go },
     { "/shadow/fresh", fresh_slots_are_those_never_used },

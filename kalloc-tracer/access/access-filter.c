@@ -216,6 +216,12 @@ bool kt_access_filter_block(KtAccessFilter *f, KtLayer layer, KtCacheId cache,
            passes(f, &f->caches, cache.v) && passes(f, &f->stacks, stack.v);
 }
 
+/* An area of vmalloc() is of no cache. */
+bool kt_access_filter_is_few(const KtAccessFilter *f)
+{
+    return f->spec->cache || f->spec->layer == KT_LAYER_LARGE;
+}
+
 bool kt_access_filter_kind(const KtAccessFilter *f, KtErrorKind kind)
 {
     return !f->spec->kinds || f->spec->kinds >> kind & 1;

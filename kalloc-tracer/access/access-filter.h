@@ -26,6 +26,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtAccessFilter, kt_access_filter_free)
  *  cache and allocation stack are checked. */
 bool kt_access_filter_block(KtAccessFilter *f, KtLayer layer, KtCacheId cache,
                             KtStackId stack);
+/** kt_access_filter_is_few() - Return true if few blocks are armed, and no area
+ *  of vmalloc(). */
+bool kt_access_filter_is_few(const KtAccessFilter *f);
 /** kt_access_filter_slots() - Return true if slots that nobody owns are of
  *  interest: not if blocks are selected by who allocates them. */
 bool kt_access_filter_slots(const KtAccessFilter *f);

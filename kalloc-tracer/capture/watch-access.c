@@ -9,7 +9,9 @@
 
 /* The callbacks of all vCPUs use one object: their only argument is the address
  * of the instruction. Valid while KtShared.access points to it. */
-static KtAccessWatch watch;
+static KtAccessWatch watch = {
+    .look = { &kt_shadow_none, &kt_shadow_none },
+};
 static KtCapture *capture;
 
 /* ---- execution ----------------------------------------------------------- */
@@ -31,13 +33,13 @@ static bool begin(KtHookCall *m, unsigned vcpu_index, void *udata)
 }
 
 /* Return the shadow that has codes for @va, if one has: that of the direct map
- * or of areas. NULL before the direct map is known. */
+ * or of areas. Not NULL. */
 static inline const KtShadow *shadow_of(uint64_t va)
 {
-    const KtShadow *shadow = __atomic_load_n(&watch.shadow, __ATOMIC_ACQUIRE);
+    const KtShadow *map = __atomic_load_n(&watch.look.map, __ATOMIC_ACQUIRE);
 
-    return !shadow || kt_shadow_covers(shadow, va) ? shadow :
-           kt_vm_areas_shadow(watch.vm_areas);
+    return kt_shadow_covers(map, va) ?
+               map : __atomic_load_n(&watch.look.vm, __ATOMIC_ACQUIRE);
 }
 
 static void on_bad_access(unsigned vcpu_index, KtSuspect *s, void *udata)
@@ -61,7 +63,7 @@ static void on_doubtful_access(unsigned vcpu_index, qemu_plugin_meminfo_t info,
         .shadow = shadow_of(va),
     };
 
-    if (s.shadow && !kt_shadow_is_good(s.shadow, va, (unsigned)s.len)) {
+    if (!kt_shadow_is_good(s.shadow, va, (unsigned)s.len)) {
         s.write = qemu_plugin_mem_is_store(info);
         on_bad_access(vcpu_index, &s, udata);
     }
@@ -72,9 +74,20 @@ GS_HOT
 static void on_access(unsigned vcpu_index, qemu_plugin_meminfo_t info,
                       uint64_t va, void *udata)
 {
-    const KtShadow *shadow = shadow_of(va);
+    if (G_UNLIKELY(kt_shadow_may_be_bad(shadow_of(va), va))) {
+        on_doubtful_access(vcpu_index, info, va, udata);
+    }
+}
 
-    if (G_UNLIKELY(shadow && kt_shadow_may_be_bad(shadow, va))) {
+/* The same if few blocks are armed: few pages have some of them. */
+GS_HOT
+static void on_access_few(unsigned vcpu_index, qemu_plugin_meminfo_t info,
+                          uint64_t va, void *udata)
+{
+    const KtShadow *map = __atomic_load_n(&watch.look.map, __ATOMIC_ACQUIRE);
+
+    if (G_UNLIKELY(kt_shadow_is_marked(map, va)) &&
+        kt_shadow_may_be_bad(map, va)) {
         on_doubtful_access(vcpu_index, info, va, udata);
     }
 }
@@ -87,7 +100,7 @@ static void check_range(KtHookCall *m, uint64_t pc, uint64_t va, uint64_t len,
         .shadow = shadow_of(va),
     };
 
-    if (s.shadow && kt_shadow_find_bad(s.shadow, va, len, &s.bad, &s.state) &&
+    if (kt_shadow_find_bad(s.shadow, va, len, &s.bad, &s.state) &&
         kt_record_find_return(m)) {
         kt_access_watch_suspect(&watch, m, &s);
     }
@@ -137,7 +150,7 @@ static void check_string(KtHookCall *m, uint64_t pc, uint64_t va, uint64_t len,
         .shadow = shadow_of(va),
     };
 
-    if (s.shadow && kt_shadow_find_bad(s.shadow, va, len, &s.bad, &s.state)) {
+    if (kt_shadow_find_bad(s.shadow, va, len, &s.bad, &s.state)) {
         kt_access_watch_suspect(&watch, m, &s);
     }
 }
@@ -211,7 +224,9 @@ static unsigned add_callback(const KtCapture *c, const KtWatchFunction *f,
         add_exec_callback(insn, on_string, kt_watch_string_how(&string), left);
         return 1;
     }
-    qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_R_REGS,
+    qemu_plugin_register_vcpu_mem_cb(insn,
+                                     watch.few ? on_access_few : on_access,
+                                     QEMU_PLUGIN_CB_R_REGS,
                                      gs_arch_modifies_memory(c->arch, bytes,
                                                              len) ?
                                          QEMU_PLUGIN_MEM_W :
@@ -297,6 +312,7 @@ static const char *why_not(const KtCapture *c)
 static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
 {
     watch.filter = filter;
+    watch.few = kt_access_filter_is_few(filter);
     watch.budget = kt_tracer_budget(c->shared.tracer);
     watch.vm_areas = kt_vm_areas_new(watch.budget);
     kt_access_watch_find_code(&watch, c->shared.tracer, c->shared.kernel);
@@ -327,6 +343,7 @@ void kt_access_watch_begin_boot(KtCapture *c, KtBoot *boot, bool still)
 void kt_access_watch_end_boot(KtCapture *c)
 {
     c->shared.access = NULL;
+    watch.look = (KtAccessLook) { &kt_shadow_none, &kt_shadow_none };
     g_clear_pointer(&watch.shadow, kt_shadow_free);
     g_clear_pointer(&watch.vm_areas, kt_vm_areas_free);
     g_clear_pointer(&watch.classes, kt_code_classes_free);

@@ -31,7 +31,20 @@ typedef enum KtStale {
 typedef struct KtSlotReader KtSlotReader;
 
 /**
+ * struct KtAccessLook - the shadows, as on_access() needs them
+ * @map: (atomic) that of the direct map
+ * @vm: (atomic) that of areas of vmalloc()
+ *
+ * Neither is NULL: kt_shadow_none stands for a shadow that does not exist yet.
+ */
+typedef struct KtAccessLook {
+    const KtShadow *map, *vm;
+} KtAccessLook;
+
+/**
  * struct KtAccessWatch - what is watched in the running boot
+ * @look: what accesses are compared with: @shadow and that of @vm_areas
+ * @few: few blocks are armed, and none of vmalloc()
  * @arming: the tracer's part: filters, and what explains accesses
  * @shadow: (atomic, nullable) NULL until the direct map is known
  * @vm_areas: of vmalloc()
@@ -51,6 +64,8 @@ typedef struct KtSlotReader KtSlotReader;
  * @cache_kind: (atomic) by cache id: 0 unknown, else KT_CACHE_* bits
  */
 struct KtAccessWatch {
+    KtAccessLook look;
+    bool few;
     KtArming *arming;
     KtShadow *shadow;
     KtVmAreas *vm_areas;

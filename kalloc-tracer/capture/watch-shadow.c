@@ -120,6 +120,7 @@ void kt_access_watch_make_shadow(KtAccessWatch *w, KtGuest *g)
                       NULL);
     if (s && __atomic_compare_exchange_n(&w->shadow, &none, s, false,
                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&w->look.map, s, __ATOMIC_RELEASE);
         s = NULL;
     }
 }
@@ -151,14 +152,17 @@ static uint64_t usable(const KtAccessWatch *w, const Block *b, uint8_t kind,
     return all && b->actual ? b->actual : b->size;
 }
 
+static bool is_armed(const KtAccessWatch *w, const Block *b)
+{
+    return (b->layer != KT_LAYER_CACHE || b->cache.v) &&
+           kt_access_filter_block(w->filter, b->layer, b->cache, b->stack);
+}
+
 /* Return true if accesses to the block are checked. */
 static bool mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b,
-                      bool new)
+                      bool armed, bool new)
 {
     uint8_t kind = kind_of(w, t, g, b->cache);
-    bool armed = (b->layer != KT_LAYER_CACHE || b->cache.v) &&
-                 kt_access_filter_block(w->filter, b->layer, b->cache,
-                                        b->stack);
 
     if (!kt_shadow_alloc(w->shadow, b->va, usable(w, b, kind, new), b->actual,
                          armed)) {
@@ -168,15 +172,28 @@ static bool mark_live(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b,
     return armed;
 }
 
+/* The first area that has slack has made the shadow. */
+static void look_at_areas(KtAccessWatch *w)
+{
+    const KtShadow *vm = kt_vm_areas_shadow(w->vm_areas);
+
+    if (vm) {
+        __atomic_store_n(&w->look.vm, vm, __ATOMIC_RELEASE);
+    }
+}
+
 /* Mark what is behind the requested size of an area of vmalloc(). */
 static void mark_area(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b)
 {
     uint64_t page = 1ull << kt_guest_page_shift(g);
 
-    if (kt_access_filter_block(w->filter, b->layer, b->cache, b->stack) &&
-        !kt_vm_areas_alloc(w->vm_areas, b->va, b->size, page)) {
+    if (!kt_access_filter_block(w->filter, b->layer, b->cache, b->stack)) {
+        return;
+    }
+    if (!kt_vm_areas_alloc(w->vm_areas, b->va, b->size, page)) {
         kt_tracer_count(t, KT_CNT_ACCESS_NO_MEMORY, 1);
     }
+    look_at_areas(w);
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -205,6 +222,23 @@ static void set_owner(KtAccessWatch *w, const Block *b)
     }
 }
 
+/* A block that is not armed, where nothing is known, changes nothing. The
+ * owner of a page matters only if something is known there. */
+static void on_alloc_object(KtAccessWatch *w, KtHookCall *m, const Block *b)
+{
+    bool armed = is_armed(w, b), new;
+
+    if (!armed &&
+        !kt_shadow_any_marked(w->shadow, b->va, MAX(b->size, b->actual))) {
+        return;
+    }
+    set_owner(w, b);
+    new = kt_shadow_state(w->shadow, b->va) == KT_SHADOW_UNKNOWN;
+    if (mark_live(w, m->c->tracer, m->boot->guest, b, armed, true) && new) {
+        on_new_slot(w, m, b);
+    }
+}
+
 static void on_alloc(KtAccessWatch *w, KtHookCall *m)
 {
     const KtEvent *ev = &m->ev;
@@ -213,14 +247,8 @@ static void on_alloc(KtAccessWatch *w, KtHookCall *m)
         .layer = ev->layer, .cache = ev->cache, .stack = ev->stack,
     };
 
-    bool new;
-
     if (is_checked_layer(b.layer)) {
-        set_owner(w, &b);
-        new = kt_shadow_state(w->shadow, b.va) == KT_SHADOW_UNKNOWN;
-        if (mark_live(w, m->c->tracer, m->boot->guest, &b, true) && new) {
-            on_new_slot(w, m, &b);
-        }
+        on_alloc_object(w, m, &b);
     } else if (b.layer == KT_LAYER_PAGES) {
         kt_shadow_forget(w->shadow, b.va, b.size);
     } else if (b.layer == KT_LAYER_VMALLOC) {
@@ -274,7 +302,8 @@ static void on_free(KtAccessWatch *w, KtHookCall *m)
         kt_vm_areas_freed(w->vm_areas, ev->va);
         return;
     }
-    if (kt_shadow_state(w->shadow, ev->va) == KT_SHADOW_UNKNOWN ||
+    if (!kt_shadow_is_marked(w->shadow, ev->va) ||
+        kt_shadow_state(w->shadow, ev->va) == KT_SHADOW_UNKNOWN ||
         ev->flags & KT_EVF_INSIDE) {
         return;
     }
@@ -299,6 +328,7 @@ static void resize_area(KtAccessWatch *w, const KtEvent *ev, uint64_t page)
     if (kt_access_filter_block(w->filter, KT_LAYER_VMALLOC, (KtCacheId) { 0 },
                                ev->stack)) {
         kt_vm_areas_resize(w->vm_areas, ev->va, ev->size, page);
+        look_at_areas(w);
     }
 }
 
@@ -396,7 +426,7 @@ static bool fill_block(const KtBlock *b, void *opaque)
                              KT_CACHE_TYPESAFE))) {
         return true;
     }
-    mark_live(f->w, f->t, f->g, &block, false);
+    mark_live(f->w, f->t, f->g, &block, is_armed(f->w, &block), false);
     if (freed) {
         kt_shadow_freed(f->w->shadow, b->va);
     }

@@ -23,6 +23,9 @@ KASAN_KERNELS = {'6.1': 'kasan-6.1',
                  'arm64-6.12': 'arm64-kasan-generic-6.12',
                  'riscv64-6.12': 'riscv64-kasan-6.12'}
 OFTEN = 8           # accesses of the case uaf_often
+# Of kmalloc() and of other allocators, for a filter by cache.
+OF_CACHES = 'oob_store', 'oob_16', 'uaf_load', 'uaf_first_byte', 'memset_uaf'
+OF_OTHERS = 'oob_large', 'uaf_large', 'oob_vmalloc'
 WORDS = 'no_hash_pointers no_timer_check kasan_multi_shot'
 
 
@@ -211,6 +214,16 @@ def test_ka(tap, kernel, args, reports):
               int(e['error_va'], 16)) for e in errors]
 
 
+def test_caches(tap, kernel):
+    _, (errors, *_) = run_module(
+        kernel, OF_CACHES + OF_OTHERS, look=answers, name=f'caches-{kernel}',
+        plugin_opts='access=cache:kmalloc-*,report=kasan')
+    found = {case for case in OF_CACHES + OF_OTHERS
+             for e in errors if is_of(e, case)}
+    tap.ok(found == set(OF_CACHES), f'{kernel}: only blocks of some caches',
+           '\n'.join(json.dumps(e) for e in errors))
+
+
 def main():
     ap = programs.arguments(__doc__, short='6.12 only', smp=False)
     ap.add_argument('--case', action='append', default=[],
@@ -220,6 +233,8 @@ def main():
     reports = run_kasan(tap, args)
     for kernel in args.kernel:
         test_ka(tap, kernel, args, reports.get(kasan_kernel(kernel), {}))
+        if not args.case:
+            test_caches(tap, kernel)
     tap.done()
 
 

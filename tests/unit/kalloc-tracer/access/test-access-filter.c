@@ -56,6 +56,29 @@ static bool access_by(KtAccessFilter *f, const World *w, unsigned i, bool write)
     return passes;
 }
 
+static bool is_few(const World *w, const KtAccessSpec *spec)
+{
+    g_autoptr(KtAccessFilter) f = kt_access_filter_new(w->t, spec);
+
+    return kt_access_filter_is_few(f);
+}
+
+/* Areas of vmalloc() are not armed if few blocks are. */
+static void test_few(void)
+{
+    World w = world_new();
+    const KtAccessSpec cache = { .cache = "*" };
+    g_autoptr(KtAccessFilter) f = kt_access_filter_new(w.t, &cache);
+
+    g_assert_true(is_few(&w, &cache));
+    g_assert_false(kt_access_filter_block(f, KT_LAYER_VMALLOC,
+                                          (KtCacheId) { 0 }, w.stack[0]));
+    g_assert_true(is_few(&w, &(KtAccessSpec) { .layer = KT_LAYER_LARGE }));
+    g_assert_false(is_few(&w, &(KtAccessSpec) { .layer = KT_LAYER_VMALLOC }));
+    g_assert_false(is_few(&w, &(KtAccessSpec) { 0 }));
+    kt_tracer_free(w.t);
+}
+
 static void test_everything(void)
 {
     World w = world_new();
@@ -204,6 +227,7 @@ int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/access-filter/everything", test_everything },
+        { "/access-filter/few", test_few },
         { "/access-filter/blocks", test_blocks },
         { "/access-filter/accesses", test_accesses },
         { "/access-filter/later-name", test_later_name },

@@ -48,3 +48,11 @@ def new(text, arch, known):
             for (reason, name), n in sorted(seen(text).items())
             if not any(name in known.get((reason, a), ())
                        for a in ('any', arch))]
+
+
+def unseen(rows, arch, known):
+    """Return the functions for ARCH on the list that are not in ROWS, a set of
+    (reason, function)."""
+    return sorted(f'{reason}:{name}' for (reason, a), names in known.items()
+                  for name in names
+                  if a in ('any', arch) and (reason, name) not in rows)

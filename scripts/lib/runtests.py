@@ -166,7 +166,7 @@ GUEST_SUITES = {
     'accounts': (('test_accounts',), 3600),
     'calls': (('test_calls', 'test_derefs', 'test_kedr'), 3600),
     'errors': (('test_errors', 'test_free_pairs'), 3600),
-    'stress': (('test_stress',), 3600),
+    'stress': (('test_access_storm', 'test_stress'), 7200),
     'objects': (('test_block_types', 'test_slab_check', 'test_slabs',
                  'test_struct', 'test_symbols', 'test_tasks', 'test_trace'),
                 3600),
@@ -174,7 +174,7 @@ GUEST_SUITES = {
     'snapshot': (('test_snapshot',), 7200),
 }
 # Not in the quick form: they take long.
-LONG_PROGRAMS = ('test_scribble',)
+LONG_PROGRAMS = ('test_access_storm', 'test_scribble')
 # In no suite: its kernel is built from source.
 BY_HAND = ('test_kmemleak',)
 

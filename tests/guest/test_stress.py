@@ -10,8 +10,11 @@ of some seconds the guest's own trace, whose events must be in the journal.
 With --savevm the VM goes back in time each minute, in the middle of a window:
 what happened before and what happened instead are both compared.
 
+With --access all accesses are checked (access=on). None is an error, until a
+module makes wrong ones at the end, which are counted one by one.
+
 usage: test_stress.py [--short] [--kernel K]... [--cpus N] [--minutes M]
-                      [--savevm]
+                      [--savevm] [--access]
 """
 import os
 import re
@@ -19,7 +22,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 
-from lib import ftrace, ksyms, oracle, programs, windows
+from lib import ftrace, ksyms, oracle, programs, stale, windows
 from lib.disturb import Disturbance
 from lib.snapshot_disk import NODE, drive, make_disk
 from lib.tap import Tap
@@ -45,7 +48,8 @@ SITES = {
 ZERO = ('check.violations', 'errors.recorded', 'call.dropped',
         'call.unreadable', 'bulk.unreadable', 'block.dropped',
         'stack.dropped', 'error.dropped', 'cache.dropped', 'journal.lost',
-        'free.unknown', 'gaps', 'call.stale')
+        'free.unknown', 'gaps', 'call.stale', 'access.disagreed',
+        'access.unseen_alloc')
 
 
 # --- what is live ------------------------------------------------------------
@@ -97,7 +101,7 @@ class Run:
     """A VM in a storm.
 
     saved    events.checked at each savevm whose state was loaded
-    lost     what was dropped or wrong before a load undid it
+    lost     what was dropped or wrong after a window, or before a load
     """
 
     def __init__(self, tap, guest, args, tmp):
@@ -127,6 +131,11 @@ class Run:
         return ksyms.Symbols(files['proc.kallsyms'])
 
     # --- windows -------------------------------------------------------------
+
+    def check(self, when, stat, ask):
+        bad = losses(stat)
+        if bad:
+            self.lost.append(f'{when}: {bad} ' + ask('ka error -s -n 5'))
 
     def window(self, disturbance):
         self.number += 1
@@ -159,6 +168,7 @@ class Run:
                           f'by the tracer {ours}')
         folder = self.collect(name.replace(' ', '-'))
         self.windows.append(windows.Window(self.number, folder, again))
+        self.check(name, disturbance.stat(), disturbance.ask)
 
     # --- the VM's state ------------------------------------------------------
 
@@ -184,10 +194,7 @@ class Run:
 
     def go_back(self, disturbance, before):
         with disturbance.standing():
-            lost = losses(disturbance.stat())
-            if lost:
-                self.lost.append(f'{lost} ' +
-                                 disturbance.ask('ka error -s -n 5'))
+            self.check('before a load', disturbance.stat(), disturbance.ask)
             self.job(disturbance, 'snapshot-load', vmstate=NODE)
             with disturbance.lock:
                 snapshot.assert_same(before, snapshot.dump(self.guest))
@@ -228,15 +235,12 @@ class Run:
         tap.note(check)
         for name in sorted(stat):
             if name.startswith(('call.', 'return.', 'check.', 'events.',
-                                'free.', 'cost.check')):
+                                'free.', 'cost.check', 'access.')):
                 tap.note(f'{name} {stat[name]}')
         tap.ok(check.startswith('ok: ') and stat.get('check.rounds', 0) and
                stat.get('check.whole', 0),
                f"{label}: the tracer's state holds together", check)
-        bad = losses(stat)
-        if bad:
-            self.lost.append(f'{bad} ' +
-                             self.guest.hmp_qmp('ka error -s -n 5'))
+        self.check('at the end', stat, self.guest.hmp_qmp)
         tap.ok(not self.lost, f'{label}: nothing is lost, no error is '
                'reported', '\n'.join(self.lost))
         tap.ok(self.live['same'] and not self.live['different'],
@@ -251,8 +255,18 @@ class Run:
                    'map with it', stat.get('vm.loads'))
         tap.ok(not re.search('BUG|Oops|WARNING', work),
                f'{label}: the guest is as sound as before', work)
+        if self.args.access:
+            self.finish_access(label)
         tap.figures('stress-run', label=label, events=stat['events.checked'],
                     loads=len(self.saved), **done)
+
+    def finish_access(self, label):
+        """Errors are still found after all this, and each of them."""
+        self.tap.note(self.guest.hmp_qmp('ka access -v'))
+        with self.tap.test(f'{label}: {stale.TIMES} wrong accesses of each '
+                           f'thread are counted {stale.TIMES}'):
+            self.guest.shell('insmod /share/ka_vcpus.ko')
+            stale.check(self.guest)
 
 
 def with_state(kernel, share, tmp):
@@ -279,7 +293,8 @@ def run(tap, kernel, args):
             {'out': os.path.join(tmp, 'out')}
         with Guest(kernel=kernel, smp=args.cpus, end='shell', share=share,
                    journal=journal, **more,
-                   plugin_opts='check=on', timeout=600,
+                   plugin_opts='check=on' + args.access * ',access=on',
+                   timeout=600,
                    cmdline=WORDS_SAVED if args.savevm else WORDS,
                    mem=f'{512 + 64 * args.cpus}M',
                    name=f'stress-{kernel}-{args.cpus}') as g:
@@ -295,14 +310,17 @@ def run(tap, kernel, args):
         windows.compare(tap, journal, r.windows, r.saved, label)
 
 
-def main():
-    ap = programs.arguments(__doc__, short='one kernel, 4 vCPUs, a minute',
+def main(doc=__doc__, **defaults):
+    """Another program may call this with other defaults of the arguments."""
+    ap = programs.arguments(doc, short='one kernel, 4 vCPUs, a minute',
                             smp=False)
     ap.add_argument('--cpus', type=int, default=4, help='vCPUs, 1 to 16')
     ap.add_argument('--minutes', type=float, default=1)
     ap.add_argument('--savevm', action='store_true',
                     help='a savevm each minute, some seconds of storm, and a '
                     'loadvm')
+    ap.add_argument('--access', action='store_true',
+                    help='check all accesses; needs 4 vCPUs or more')
     ap.add_argument('--window', type=float, default=3,
                     help='seconds that the guest traces itself')
     ap.add_argument('--every', type=float, default=20,
@@ -312,7 +330,10 @@ def main():
     ap.add_argument('--low-mb', type=int, default=96,
                     help="the guest's memory is taken until so many MiB are "
                     'left')
+    ap.set_defaults(**defaults)
     args = programs.parse(ap)
+    if args.access and args.cpus < stale.READERS:
+        ap.error(f'--access needs --cpus {stale.READERS} or more')
     if not 1 <= args.cpus <= 16:
         ap.error(f'--cpus {args.cpus}: 1 to 16 are possible')
     tap = Tap()

@@ -15,7 +15,7 @@ from collections import namedtuple
 
 CELL = 64
 KINDS = {1: 'alloc', 2: 'free', 3: 'resize', 4: 'rcu', 5: 'gap',
-         6: 'destroy',
+         6: 'destroy', 7: 'access',
          0x85: 'reset', 0x86: 'clear', 0x87: 'complete', 0x88: 'enabled',
          0x8a: 'load'}
 LAYERS = ('none', 'kmalloc', 'large', 'cache', 'vmalloc', 'percpu', 'pages')

@@ -11,7 +11,9 @@ from . import ftrace, ksyms, oracle
 MARK_BYTES = 3000
 END = 500               # mark of window N's end: N + END
 # Kinds of journal rows that `ka stat` counts as events.
-EVENTS = 'alloc', 'free', 'resize', 'rcu', 'gap'
+EVENTS = 'alloc', 'free', 'resize', 'rcu', 'gap', 'destroy', 'access'
+# Those of no block: nothing in the guest's trace is like them.
+OTHERS = 'destroy', 'access'
 
 # folder: the files that the guest sent; again: a state was loaded that was
 # saved in the middle of the window before, which has the same number.
@@ -70,7 +72,8 @@ class Ours:
                 return None
             if event.kind in EVENTS:
                 self.count += 1
-                return event
+                if event.kind not in OTHERS:
+                    return event
         return None
 
     @staticmethod

@@ -27,12 +27,16 @@ def run_part(guest, part, rounds):
 
 
 def check(guest):
-    """Each wrong access is counted, and nothing else is."""
+    """Each wrong access is counted, and nothing else is. The first store by a
+    vCPU that has recorded nothing since the free is not judged; the thread that
+    stores moves from vCPU to vCPU."""
+    before = guest.stat()['access.unjudged']
     run_part(guest, 'stale', TIMES)
     want = {f'ka_vcpus_read_{i}': TIMES for i in range(READERS)}
-    want['ka_vcpus_modify'] = TIMES
-    counts = counts_of(guest)
-    assert counts == want, counts
     stat = guest.stat()
+    unjudged = stat['access.unjudged'] - before
+    want['ka_vcpus_modify'] = TIMES - unjudged
+    counts = counts_of(guest)
+    assert counts == want, (counts, unjudged)
     assert stat['events.access'] >= sum(want.values()), stat
     assert not stat['access.disagreed'], stat['access.disagreed']

@@ -99,6 +99,9 @@ char *kt_access_filter_text(const KtAccessSpec *spec)
     if (spec->kinds) {
         add_kinds(s, spec->kinds);
     }
+    if (spec->verify) {
+        kt_add_part(s, "errors that the allocator's lists confirm");
+    }
     return g_string_free(s, !s->len);
 }
 
@@ -256,6 +259,11 @@ KtCodeAreas *kt_access_filter_areas(const KtAccessFilter *f, const GsKernel *k)
 bool kt_access_filter_slots(const KtAccessFilter *f)
 {
     return !f->spec->n_code;
+}
+
+bool kt_access_filter_verifies(const KtAccessFilter *f)
+{
+    return f->spec->verify;
 }
 
 bool kt_access_filter_access(KtAccessFilter *f, KtTaskId task, bool write)

@@ -32,6 +32,8 @@ bool kt_access_filter_is_few(const KtAccessFilter *f);
 /** kt_access_filter_slots() - Return true if slots that nobody owns are of
  *  interest: not if blocks are selected by who allocates them. */
 bool kt_access_filter_slots(const KtAccessFilter *f);
+/** kt_access_filter_verifies() - Return true if errors are to be verified. */
+bool kt_access_filter_verifies(const KtAccessFilter *f);
 /** kt_access_filter_access() - Return true if an access by this task is of
  *  interest. */
 bool kt_access_filter_access(KtAccessFilter *f, KtTaskId task, bool write);

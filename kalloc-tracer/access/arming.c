@@ -18,6 +18,7 @@ typedef struct Place {
  * struct KtArming - the part
  * @spec: (owned, nullable) what is wanted
  * @places: (owned) of Place
+ * @disarmed: (owned) names of caches
  */
 struct KtArming {
     GMutex lock;
@@ -30,12 +31,13 @@ struct KtArming {
     uint64_t since_us;
     const char *why_not;
     GHashTable *places;
+    GString *disarmed;
 };
 
 const char *kt_access_reason_name(KtAccessReason why)
 {
     static const char *const names[KT_ACCESS__COUNT] = {
-        "overread", "loads_ok", "by_allocator", "page_gone",
+        "overread", "loads_ok", "by_allocator", "page_gone", "unseen_alloc",
     };
 
     return names[why];
@@ -64,6 +66,7 @@ static void *new_arming(KtBudget *budget)
 
     a->budget = budget;
     a->places = g_hash_table_new_full(place_hash, place_equal, g_free, NULL);
+    a->disarmed = g_string_new(NULL);
     g_mutex_init(&a->lock);
     return a;
 }
@@ -74,6 +77,7 @@ static void free_arming(void *part)
 
     kt_access_spec_free(a->spec);
     g_hash_table_unref(a->places);
+    g_string_free(a->disarmed, true);
     g_mutex_clear(&a->lock);
     g_free(a);
 }
@@ -138,6 +142,7 @@ void kt_access_info(KtTracer *t, KtAccessInfo *out)
     out->why_not = a->why_not;
     out->since_us = a->since_us;
     out->text = a->spec ? kt_access_filter_text(a->spec) : NULL;
+    out->disarmed = a->disarmed->len ? g_strdup(a->disarmed->str) : NULL;
     g_mutex_unlock(&a->lock);
     out->bytes = kt_budget_used(a->budget, KT_MEM_SHADOW);
 }
@@ -179,6 +184,7 @@ void kt_arming_begun(KtArming *a, uint64_t us)
     a->since_us = us;
     a->why_not = NULL;
     g_hash_table_remove_all(a->places);
+    g_string_truncate(a->disarmed, 0);
     g_mutex_unlock(&a->lock);
 }
 
@@ -187,6 +193,17 @@ void kt_arming_ended(KtArming *a, const char *why)
     g_mutex_lock(&a->lock);
     a->armed = false;
     a->why_not = why;
+    g_mutex_unlock(&a->lock);
+}
+
+void kt_arming_disarmed(KtArming *a, KtCacheId cache)
+{
+    KtCacheInfo info;
+    bool known = kt_tracer_cache(a->t, cache, &info);
+
+    g_mutex_lock(&a->lock);
+    g_string_append_printf(a->disarmed, "%s%s", a->disarmed->len ? ", " : "",
+                           known ? info.name : "?");
     g_mutex_unlock(&a->lock);
 }
 

@@ -28,6 +28,9 @@ void kt_arming_begun(KtArming *a, uint64_t us);
 /** kt_arming_ended() - Say that no access is checked. @why: (static, nullable)
  *  why, although it is wanted */
 void kt_arming_ended(KtArming *a, const char *why);
+/** kt_arming_disarmed() - Say that blocks of a cache are not checked any
+ *  more. */
+void kt_arming_disarmed(KtArming *a, KtCacheId cache);
 /** kt_arming_explain() - Count an access that is no error. @pc: the
  *  instruction */
 void kt_arming_explain(KtArming *a, KtAccessReason why, uint64_t pc);

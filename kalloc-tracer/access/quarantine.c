@@ -304,6 +304,16 @@ static unsigned drop(KtQuarantine *q, IsDropped is_dropped, uint64_t what)
     return n - kept;
 }
 
+bool kt_quarantine_has(KtQuarantine *q, uint64_t ptr)
+{
+    bool has;
+
+    g_mutex_lock(&q->lock);
+    has = waits(q, ptr);
+    g_mutex_unlock(&q->lock);
+    return has;
+}
+
 bool kt_quarantine_drop(KtQuarantine *q, uint64_t ptr)
 {
     bool dropped;

@@ -78,6 +78,8 @@ KtDelay kt_quarantine_delay(KtQuarantine *q, const KtDelayedFree *block,
 /** kt_quarantine_drain() - Make a call that frees nothing free the oldest block
  *  if more bytes wait than may. Returns: true if it does. */
 bool kt_quarantine_drain(KtQuarantine *q, KtFreeInstead instead, void *opaque);
+/** kt_quarantine_has() - Return true if the block at @ptr waits. */
+bool kt_quarantine_has(KtQuarantine *q, uint64_t ptr);
 /** kt_quarantine_drop() - Drop the block at @ptr, which is freed otherwise.
  *  Returns: true if it waited. */
 bool kt_quarantine_drop(KtQuarantine *q, uint64_t ptr);

@@ -52,6 +52,7 @@ KtVerify *kt_verify_new(void)
     KtVerify *v = g_new0(KtVerify, 1);
 
     g_mutex_init(&v->lock);
+    g_cond_init(&v->changed);
     v->keys = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
     v->held = g_array_new(FALSE, FALSE, sizeof(KtHeldAccess));
     v->disarmed = g_new0(uint64_t, CACHES / 64);
@@ -66,6 +67,7 @@ void kt_verify_free(KtVerify *v)
         g_array_unref(v->held);
         g_free(v->disarmed);
         g_mutex_clear(&v->lock);
+        g_cond_clear(&v->changed);
         g_free(v);
     }
 }
@@ -138,6 +140,7 @@ bool kt_verify_hold(KtVerify *v, const KtHeldAccess *held)
     if (room) {
         g_array_append_val(v->held, *held);
         publish(v);
+        g_cond_signal(&v->changed);
     }
     g_mutex_unlock(&v->lock);
     return room;
@@ -150,6 +153,31 @@ bool kt_verify_claim(KtVerify *v, uint64_t us)
     return us >= due &&
            __atomic_compare_exchange_n(&v->due_us, &due, UINT64_MAX, false,
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+bool kt_verify_wait(KtVerify *v)
+{
+    bool ended;
+
+    g_mutex_lock(&v->lock);
+    while (!v->ended && !v->held->len) {
+        g_cond_wait(&v->changed, &v->lock);
+    }
+    if (!v->ended) {
+        g_cond_wait_until(&v->changed, &v->lock,
+                          g_get_monotonic_time() + again_us[0]);
+    }
+    ended = v->ended;
+    g_mutex_unlock(&v->lock);
+    return !ended;
+}
+
+void kt_verify_end(KtVerify *v)
+{
+    g_mutex_lock(&v->lock);
+    v->ended = true;
+    g_cond_signal(&v->changed);
+    g_mutex_unlock(&v->lock);
 }
 
 /* ---- verdicts ------------------------------------------------------------ */

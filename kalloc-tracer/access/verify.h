@@ -24,7 +24,8 @@
  * released before the event of the allocation, so the model judges it by the
  * blocks as they were.
  *
- * Threads: any; a lock inside, a leaf. Callbacks run without it.
+ * Threads: any; a lock inside, a leaf. Verdicts are told without it, looks are
+ * made with it.
  */
 #ifndef KT_VERIFY_H
 #define KT_VERIFY_H
@@ -41,6 +42,8 @@
  *  @n_held: (atomic) accesses that wait */
 typedef struct KtVerify {
     GMutex lock;
+    GCond changed;
+    bool ended;
     GHashTable *keys;
     GArray *held;
     uint64_t *disarmed;
@@ -119,6 +122,13 @@ static inline bool kt_verify_waits(const KtVerify *v)
 /** kt_verify_claim() - Return true if the next look is due, and say that it is
  *  about to be made: others are told that none is due. */
 bool kt_verify_claim(KtVerify *v, uint64_t us);
+
+/** kt_verify_wait() - Wait until an access is held, then for a millisecond.
+ *  For the thread that sees to it that looks are made in time. Returns: false
+ *  after kt_verify_end(). */
+bool kt_verify_wait(KtVerify *v);
+/** kt_verify_end() - End kt_verify_wait(), now and later. */
+void kt_verify_end(KtVerify *v);
 
 /** kt_verify_look() - Ask @look of the accesses that are due, decide, and call
  *  @verdict, without the lock. One thread at a time. */

@@ -35,6 +35,8 @@ typedef struct KtAccessCode {
  *          accesses; BPF programs are the module "bpf"
  * @writes: only stores
  * @kinds: bits by KtErrorKind: only these errors; 0: any
+ * @verify: before the first error of an instruction and a cache, ask the
+ *          allocator whether the object is free
  *
  * What is about the block is decided when it is allocated. Blocks that are
  * allocated already when checks begin are decided then. @module is decided when
@@ -52,6 +54,7 @@ typedef struct KtAccessSpec {
     const char *module;
     bool writes;
     unsigned kinds;
+    bool verify;
 } KtAccessSpec;
 
 /** kt_access_arm() - Check accesses from now on. @spec: (copied) replaces the
@@ -66,6 +69,7 @@ typedef enum KtAccessReason {
     KT_ACCESS_LOADS_OK,     /* this code may load from anywhere */
     KT_ACCESS_BY_ALLOCATOR, /* the allocator, or what it had called */
     KT_ACCESS_PAGE_GONE,    /* the page has another owner */
+    KT_ACCESS_UNSEEN_ALLOC, /* the block was handed out by an unseen call */
     KT_ACCESS__COUNT
 } KtAccessReason;
 const char *kt_access_reason_name(KtAccessReason why);
@@ -77,6 +81,8 @@ const char *kt_access_reason_name(KtAccessReason why);
  * @why_not: (static, nullable) why they are wanted and not armed
  * @since_us: guest time at which they were armed
  * @text: (owned by the caller, nullable) the filters in words, NULL: none
+ * @disarmed: (owned by the caller, nullable) names of the caches that are not
+ *            checked any more, because blocks of them were handed out unseen
  * @bytes: host memory of the shadow
  */
 typedef struct KtAccessInfo {
@@ -84,6 +90,7 @@ typedef struct KtAccessInfo {
     const char *why_not;
     uint64_t since_us;
     char *text;
+    char *disarmed;
     uint64_t bytes;
 } KtAccessInfo;
 /** kt_access_info() - Read the state. @out: (out) zeroed by the caller */

@@ -129,4 +129,9 @@ char *kt_capture_learned(const KtCapture *c);
  *  to the tracer's counters. Lock held. */
 void kt_capture_sync_counters(KtCapture *c);
 
+/** kt_capture_settle() - If the VM has stopped, decide what waits for guest
+ *  time to pass: accesses that are to be verified. Call before questions and
+ *  before kt_snapshot_pack(). Lock held. */
+void kt_capture_settle(KtCapture *c);
+
 #endif /* KT_CAPTURE_H */

@@ -40,6 +40,7 @@ static void on_save(struct qemu_plugin_vm_state *s, void *userdata)
     GsOut *p = gs_stream_out(writer);
 
     kt_capture_lock(v->capture);
+    kt_capture_settle(v->capture);
     kt_capture_sync_counters(v->capture);
     kt_snapshot_pack(v->tracer, p);
     kt_capture_pack(v->capture, p);

@@ -313,6 +313,9 @@ static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
 {
     watch.filter = filter;
     watch.few = kt_access_filter_is_few(filter);
+    if (kt_access_filter_verifies(filter)) {
+        kt_access_watch_begin_verify(&watch);
+    }
     watch.budget = kt_tracer_budget(c->shared.tracer);
     watch.vm_areas = kt_vm_areas_new(watch.budget);
     kt_access_watch_find_code(&watch, c->shared.tracer, c->shared.kernel);
@@ -343,6 +346,9 @@ void kt_access_watch_begin_boot(KtCapture *c, KtBoot *boot, bool still)
 void kt_access_watch_end_boot(KtCapture *c)
 {
     c->shared.access = NULL;
+    if (watch.verify) {
+        kt_access_watch_end_verify(&watch, &c->shared);
+    }
     watch.look = (KtAccessLook) { &kt_shadow_none, &kt_shadow_none };
     g_clear_pointer(&watch.shadow, kt_shadow_free);
     g_clear_pointer(&watch.vm_areas, kt_vm_areas_free);
@@ -364,6 +370,24 @@ static void find_code(void *unused)
                                   capture->shared.kernel);
     }
     kt_capture_unlock(capture);
+}
+
+/* No vCPU executes. */
+static void read_lists(void *unused)
+{
+    kt_capture_lock(capture);
+    if (capture->shared.access && watch.verify && watch.shadow &&
+        capture->boot) {
+        kt_access_watch_look(&watch, &capture->shared, capture->boot->guest);
+    }
+    kt_capture_unlock(capture);
+}
+
+void kt_capture_settle(KtCapture *c)
+{
+    if (c->shared.access && watch.verify && !qemu_plugin_vm_is_running()) {
+        kt_access_watch_release_all(&watch, &c->shared);
+    }
 }
 
 /* No vCPU executes. */
@@ -394,6 +418,7 @@ void kt_access_watch_start(KtCapture *c)
 {
     capture = c;
     watch.find_code = find_code;
+    watch.read_lists = read_lists;
     watch.arming = kt_arming_of(c->shared.tracer);
     kt_arming_on_change(watch.arming, on_change, c);
 }

@@ -6,8 +6,10 @@
 #include "kalloc-tracer/access/arming.h"
 #include "kalloc-tracer/access/code-areas.h"
 #include "kalloc-tracer/access/shadow.h"
+#include "kalloc-tracer/access/verify.h"
 #include "kalloc-tracer/access/vm-areas.h"
 #include "kalloc-tracer/capture/watch-code.h"
+#include "kalloc-tracer/objects/slab-slots.h"
 
 /** struct KtPageAt - size of struct page, and offsets in it */
 typedef struct KtPageAt {
@@ -52,6 +54,9 @@ typedef struct KtAccessLook {
  * @areas: (nullable) only this code is checked, and calls of memcpy() and the
  *         like from there. Changed while no vCPU executes
  * @rules: (nullable, borrowed) the user's, for @classes
+ * @verify: (nullable) suspects that wait, if errors are verified
+ * @read_lists: looks at the lists for @verify; no vCPU executes
+ * @verifier: (nullable) thread that asks for @read_lists in time
  * @find_code: finds @classes and @areas anew; no vCPU executes
  * @filter: which blocks, which accesses
  * @budget: (borrowed) of the shadow
@@ -73,6 +78,9 @@ struct KtAccessWatch {
     KtCodeAreas *areas;
     const KtAccessRules *rules;
     void (*find_code)(void *unused);
+    KtVerify *verify;
+    void (*read_lists)(void *unused);
+    GThread *verifier;
     KtAccessFilter *filter;
     KtBudget *budget;
     KtStale stale;
@@ -146,6 +154,27 @@ void kt_access_watch_make_shadow(KtAccessWatch *w, KtGuest *g);
 /** kt_access_watch_slots() - Mark the free slots of the slab that contains @va,
  *  where an object was just allocated. */
 void kt_access_watch_slots(KtAccessWatch *w, KtHookCall *m, uint64_t va);
+/** kt_access_watch_slabs() - (borrowed, nullable) Return what reads slabs of
+ *  the running guest. */
+KtSlabs *kt_access_watch_slabs(KtAccessWatch *w, const KtShared *c, KtGuest *g);
+/** kt_access_watch_verify() - Ask the last judge, if errors are verified.
+ *  @m->ev is the event. @now: cache of the slab. Returns: true to push it; if
+ *  not, it is explained, dropped, or held. */
+bool kt_access_watch_verify(KtAccessWatch *w, KtHookCall *m,
+                            const KtSuspect *s, KtCacheId now);
+/** kt_access_watch_release() - @m->ev is about to be pushed, while accesses are
+ *  held: push those to its memory, and ask for a look if one is due. */
+void kt_access_watch_release(KtAccessWatch *w, KtHookCall *m);
+/** kt_access_watch_look() - Look at the lists for what is held. No vCPU
+ *  executes. */
+void kt_access_watch_look(KtAccessWatch *w, const KtShared *c, KtGuest *g);
+/** kt_access_watch_begin_verify() - Verify errors from now on. */
+void kt_access_watch_begin_verify(KtAccessWatch *w);
+/** kt_access_watch_end_verify() - Push all that is held, and verify no more. No
+ *  vCPU executes. */
+void kt_access_watch_end_verify(KtAccessWatch *w, const KtShared *c);
+/** kt_access_watch_release_all() - Push all that is held. No vCPU executes. */
+void kt_access_watch_release_all(KtAccessWatch *w, const KtShared *c);
 /** kt_slot_reader_free() - @r: (owned, nullable) */
 void kt_slot_reader_free(KtSlotReader *r);
 /** kt_access_watch_fill() - Mark the blocks that the map has. No vCPU

@@ -7,6 +7,7 @@
  *   code     this function may load so many bytes too many, or from anywhere
  *   caller   the allocator called it: memset() of new memory, a constructor
  *   page     the page has another owner, and the shadow did not see it
+ *   lists    (--verify) the allocator has handed out the block, unseen
  *
  * On the vCPU's own thread.
  */
@@ -40,6 +41,7 @@ static void explain(const KtAccessWatch *w, KtHookCall *m, KtAccessReason why,
         [KT_ACCESS_LOADS_OK] = KT_CNT_ACCESS_LOADS_OK,
         [KT_ACCESS_BY_ALLOCATOR] = KT_CNT_ACCESS_BY_ALLOCATOR,
         [KT_ACCESS_PAGE_GONE] = KT_CNT_ACCESS_PAGE_GONE,
+        [KT_ACCESS_UNSEEN_ALLOC] = KT_CNT_ACCESS_UNSEEN_ALLOC,
     };
 
     kt_vcpu_count(m->v, counter[why], 1);
@@ -242,8 +244,8 @@ static uint32_t uncertain_us(const KtVcpu *v, uint64_t us)
                                  MIN(us - v->recorded_us, UINT32_MAX);
 }
 
-static void push(KtHookCall *m, const KtSuspect *s, const KtWatchStack *st,
-                 KtCacheId now)
+static void push(KtAccessWatch *w, KtHookCall *m, const KtSuspect *s,
+                 const KtWatchStack *st, KtCacheId now)
 {
     m->ev.stack = kt_watch_intern(m, st);
     m->ev.us = qemu_plugin_get_virtual_ns(m->insns_left) / 1000;
@@ -255,7 +257,12 @@ static void push(KtHookCall *m, const KtSuspect *s, const KtWatchStack *st,
     m->ev.flags = (s->write ? KT_EVF_WRITE : 0) |
                   (s->range ? KT_EVF_RANGE : 0) |
                   (s->state == KT_SHADOW_FRESH ? KT_EVF_FREE_SLOT : 0);
-    kt_record_push(m, KT_EV_ACCESS, (KtHookId) { 0 }, s->va);
+    m->ev.kind = KT_EV_ACCESS;
+    m->ev.va = s->va;
+    if (!w->verify || !now.v || s->state == KT_SHADOW_SLACK ||
+        kt_access_watch_verify(w, m, s, now)) {
+        kt_record_push(m, KT_EV_ACCESS, (KtHookId) { 0 }, s->va);
+    }
 }
 
 /* Return the error that an access to such a byte is. */
@@ -302,6 +309,6 @@ void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s)
         if (!s->range) {
             kt_watch_walk_code(m, s->pc, task, &st);
         }
-        push(m, s, &st, now);
+        push(w, m, s, &st, now);
     }
 }

@@ -387,6 +387,10 @@ void kt_access_watch_push(KtHookCall *m)
 {
     bool first = m->ev.kind == KT_EV_FREE || m->ev.kind == KT_EV_RESIZE;
 
+    if (G_UNLIKELY(m->c->access->verify &&
+                   kt_verify_waits(m->c->access->verify))) {
+        kt_access_watch_release(m->c->access, m);
+    }
     if (!first) {
         change_shadow(m);
     }

@@ -42,16 +42,16 @@ static bool read_no_register(void *opaque, unsigned vcpu, unsigned i,
 }
 
 /* (owned) */
-static KtSlotReader *new_reader(const KtHookCall *m)
+static KtSlotReader *new_reader(const KtShared *c, KtGuest *g)
 {
     KtSlotReader *r = g_new0(KtSlotReader, 1);
 
     r->vm = (KtVm) {
         .n_vcpus = 1, .running = true, .read = read_ram,
-        .reg = read_no_register, .opaque = m->boot->guest,
+        .reg = read_no_register, .opaque = g,
     };
-    kt_guest_direct_map(m->boot->guest, &r->vm.vmemmap, &r->vm.page_offset);
-    r->slabs = kt_slabs_new(&(KtObjects) { m->c->tracer, m->c->kernel, &r->vm },
+    kt_guest_direct_map(g, &r->vm.vmemmap, &r->vm.page_offset);
+    r->slabs = kt_slabs_new(&(KtObjects) { c->tracer, c->kernel, &r->vm },
                             NULL);
     return r;
 }
@@ -66,7 +66,8 @@ void kt_slot_reader_free(KtSlotReader *r)
 
 /* Return (borrowed) the reader, made on the first call. Two vCPUs may make one
  * at once; one is published. */
-static const KtSlotReader *reader_of(KtAccessWatch *w, const KtHookCall *m)
+static const KtSlotReader *reader_of(KtAccessWatch *w, const KtShared *c,
+                                     KtGuest *g)
 {
     KtSlotReader *r = __atomic_load_n(&w->slots, __ATOMIC_ACQUIRE);
     KtSlotReader *mine;
@@ -74,13 +75,18 @@ static const KtSlotReader *reader_of(KtAccessWatch *w, const KtHookCall *m)
     if (r) {
         return r;
     }
-    mine = new_reader(m);
+    mine = new_reader(c, g);
     if (__atomic_compare_exchange_n(&w->slots, &r, mine, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         return mine;
     }
     kt_slot_reader_free(mine);
     return r;
+}
+
+KtSlabs *kt_access_watch_slabs(KtAccessWatch *w, const KtShared *c, KtGuest *g)
+{
+    return reader_of(w, c, g)->slabs;
 }
 
 /* @refused: slots for which there was no memory */
@@ -99,7 +105,7 @@ static void mark(void *opaque, const KtSlabCache *cache, uint64_t va)
 
 void kt_access_watch_slots(KtAccessWatch *w, KtHookCall *m, uint64_t va)
 {
-    const KtSlotReader *r = reader_of(w, m);
+    const KtSlotReader *r = reader_of(w, m->c, m->boot->guest);
     Mark to = { .shadow = w->shadow };
 
     if (!r->slabs || !kt_slabs_free_slots(r->slabs, va, mark, &to)) {

@@ -77,6 +77,7 @@ static void ask_cache(KtSlabs *s, const KtSlabCache *c, KtFreeQuestion *q,
     for (unsigned i = 0; i < n; i++) {
         object[i] = q[i].cache == c->va ? find_object(s, c, &q[i]) : 0;
         if (object[i]) {
+            q[i].object = object[i];
             g_hash_table_insert(wanted, &object[i], NULL);
         }
     }

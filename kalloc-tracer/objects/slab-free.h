@@ -22,10 +22,12 @@
  * @va: an address in the object
  * @cache: address of the kmem_cache that it was freed to
  * @answer: (out)
+ * @object: (out) its first byte, 0 if unknown
  */
 typedef struct KtFreeQuestion {
     uint64_t va, cache;
     KtAnswer answer;
+    uint64_t object;
 } KtFreeQuestion;
 
 /** kt_slabs_ask_free() - Answer @n questions. Each cache is walked once. Call

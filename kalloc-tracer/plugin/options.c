@@ -163,6 +163,9 @@ static bool fit_together(const KtOptions *o, char **why)
     } else if (o->profile && (o->access || o->access_rules)) {
         *why = g_strdup("options 'access' and 'profile' exclude each other: "
                         "'access' is for Linux only, remove one of them");
+    } else if (o->access_verify && !o->access) {
+        *why = g_strdup("option 'access-verify' needs option 'access': add "
+                        "access=on");
     } else if (!o->script && (o->script_module || o->script_output)) {
         *why = g_strdup_printf("option '%s' needs option 'script': add "
                                "script=FILE", o->script_module ?

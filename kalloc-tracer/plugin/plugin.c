@@ -150,6 +150,7 @@ static void with_context(void *opaque, bool still,
 
     kt_capture_lock(p->capture);
     kt_capture_set_still(p->capture, still);
+    kt_capture_settle(p->capture);
     if (!still) {
         kt_capture_read_log(p->capture);
     }
@@ -339,6 +340,10 @@ static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
     if (waiting) {
         say("QEMU ended before %u blocks of the script did", waiting);
     }
+    if (kt_capture_trylock(p->capture)) {
+        kt_capture_settle(p->capture);
+        kt_capture_unlock(p->capture);
+    }
     kt_tracer_stop(p->tracer);
     end_reports(p);
     on_second(p);
@@ -443,10 +448,10 @@ static void start_script(Plugin *p, KtScriptJobs *script)
     }
 }
 
-static void start_access(Plugin *p, const char *what)
+static void start_access(Plugin *p, const char *what, bool verify)
 {
     const char *name = what ? strchr(what, ':') : NULL;
-    KtAccessSpec spec = { 0 };
+    KtAccessSpec spec = { .verify = verify };
 
     if (!what) {
         return;
@@ -499,7 +504,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     if (!o->faults) {
         kt_faults_set_off(p->tracer);
     }
-    start_access(p, o->access);
+    start_access(p, o->access, o->access_verify);
     kt_quarantine_set(p->tracer, o->quarantine);
     start_script(p, script);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);

@@ -59,12 +59,14 @@ static void print_state(McOut *out, const KtAccessInfo *info)
     g_autoptr(GString) text = g_string_new(state);
     bool armed = info->wanted && info->armed;
     unsigned missing = n_missing(out);
-    McStat figures[5 + KT_ACCESS__COUNT] = {
+    McStat figures[6 + KT_ACCESS__COUNT] = {
         { .key = "armed", .u = armed },
         { .key = "since_us", .u = info->since_us, .unknown = !armed },
         { .key = "what", .s = info->text, .unknown = !info->text },
         { .key = "shadow_bytes", .u = info->bytes },
         { .key = "missing", .u = missing },
+        { .key = "disarmed", .s = info->disarmed,
+          .unknown = !info->disarmed },
     };
 
     g_string_append(text, "; explained:");
@@ -73,9 +75,13 @@ static void print_state(McOut *out, const KtAccessInfo *info)
         uint64_t n = kt_tracer_counter(out->ctx->tracer,
                                        KT_CNT_ACCESS_OVERREAD + i);
 
-        figures[5 + i] = (McStat) { .key = name, .u = n };
+        figures[6 + i] = (McStat) { .key = name, .u = n };
         g_string_append_printf(text, "%s %" PRIu64 " %s", i ? "," : "", n,
                                name);
+    }
+    if (info->disarmed) {
+        g_string_append_printf(text, "; not checked any more, as allocations "
+                               "are not seen: %s", info->disarmed);
     }
     if (missing) {
         g_string_append_printf(text, "; missing: %u, see ka access rules",
@@ -174,7 +180,7 @@ static void print_place(McOut *out, const Place *p)
 bool mc_cmd_access(McOut *out, const McArgs *args, GError **errp)
 {
     g_autoptr(GArray) places = g_array_new(false, false, sizeof(Place));
-    g_autofree char *words = NULL;
+    g_autofree char *words = NULL, *disarmed = NULL;
     KtAccessInfo info = { 0 };
 
     if (!is_live(out, errp)) {
@@ -182,6 +188,7 @@ bool mc_cmd_access(McOut *out, const McArgs *args, GError **errp)
     }
     kt_access_info(out->ctx->tracer, &info);
     words = info.text;
+    disarmed = info.disarmed;
     print_state(out, &info);
     if (out->verbose) {
         kt_access_places(out->ctx->tracer, copy_place, places);
@@ -259,9 +266,10 @@ bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
         .n_code = args->pcs->len, .has_pid = f->has_pid, .pid = f->pid,
         .task = f->task, .module = args->in,
         .writes = mc_given(args, MC_OPT_WRITES), .kinds = args->kinds,
+        .verify = mc_given(args, MC_OPT_VERIFY),
     };
     KtAccessInfo info = { 0 };
-    g_autofree char *words = NULL;
+    g_autofree char *words = NULL, *disarmed = NULL;
 
     if (!is_live(out, errp) || !is_checked_layer(f->layer, errp) ||
         !can_check(out, errp)) {
@@ -275,6 +283,7 @@ bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
     kt_access_arm(out->ctx->tracer, &spec);
     kt_access_info(out->ctx->tracer, &info);
     words = info.text;
+    disarmed = info.disarmed;
     mc_out_printf(out, "accesses are checked%s: %s%s%s",
                   out->ctx->kernel_found ? "" : " when the kernel is known",
                   words ? words : "all blocks",

@@ -152,7 +152,8 @@ def style_programs():
 # Suite -> its programs of tests/guest, and the seconds that one may take.
 GUEST_SUITES = {
     'access': (('test_access', 'test_access_in', 'test_access_silence',
-                'test_access_watch', 'test_quarantine'), 7200),
+                'test_access_verify', 'test_access_watch', 'test_quarantine'),
+               7200),
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
     'faults': (('test_faults', 'test_fault_storm'), 3600),
     'journal': (('test_journal',), 3600),

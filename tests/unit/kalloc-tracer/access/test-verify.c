@@ -162,6 +162,17 @@ static void test_limits(void)
     g_assert_cmpint(kt_verify_ask(v, PC - 1, cache), ==, KT_VERIFY_FULL);
 }
 
+/* Returns a millisecond after an access is held; at once after the end. */
+static void test_wait(void)
+{
+    g_autoptr(KtVerify) v = kt_verify_new();
+
+    g_assert_true(hold(v, PC, cache, BLOCK));
+    g_assert_true(kt_verify_wait(v));
+    kt_verify_end(v);
+    g_assert_false(kt_verify_wait(v));
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -169,6 +180,7 @@ int main(int argc, char **argv)
         { "/verify/release", test_release },
         { "/verify/disarm", test_disarm },
         { "/verify/limits", test_limits },
+        { "/verify/wait", test_wait },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

@@ -473,7 +473,7 @@ static void test_stat(Fixture *f, gconstpointer data)
     g_assert_nonnull(strstr(json, "\"symbol\":\"vfree.part.0\",\"from\":"
                                   "\"kallsyms\",\"args_from\":\"BTF\"}"));
     g_assert_nonnull(strstr(json, "\"note\":\"before 6.10\""));
-    g_assert_null(strstr(json, "unseen"));
+    g_assert_null(strstr(json, "\"unseen\""));
     g_assert_nonnull(strstr(json, "\"call.stale\":3,"));
 }
 

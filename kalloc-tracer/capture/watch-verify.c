@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Access checks that verify (`ka access on --verify`): the last judge, who asks
+ * the allocator's lists. See access/verify.h for what is decided.
+ *
+ *     on the vCPU     a list that is read at once has the object: event
+ *                     else the access is held
+ *     no vCPU runs    all lists of the cache are read, up to four times
+ *
+ * An event of an allocation releases what is held of its memory, before it is
+ * pushed.
+ */
+#include "kalloc-tracer/access/quarantine.h"
+#include "kalloc-tracer/capture/watch-internal.h"
+#include "kalloc-tracer/objects/slab-free.h"
+#include "kalloc-tracer/objects/slab-slots.h"
+#include "kalloc-tracer/tracer/tracer.h"
+
+/** struct Tell - what gets the verdicts; @cpu: whose queue gets the events,
+ *  UINT_MAX: that of the vCPU of each access */
+typedef struct Tell {
+    KtAccessWatch *w;
+    const KtShared *c;
+    unsigned cpu;
+} Tell;
+
+static void on_verdict(void *opaque, const KtHeldAccess *held,
+                       KtVerifyVerdict verdict, bool first)
+{
+    const Tell *to = opaque;
+    KtEvent ev = held->ev;
+
+    if (first) {
+        kt_arming_disarmed(to->w->arming, held->cache);
+    }
+    if (verdict == KT_VERDICT_UNSEEN) {
+        kt_tracer_count(to->c->tracer, KT_CNT_ACCESS_UNSEEN_ALLOC, 1);
+        kt_arming_explain(to->w->arming, KT_ACCESS_UNSEEN_ALLOC, held->pc);
+        return;
+    }
+    if (verdict == KT_VERDICT_UNVERIFIED) {
+        kt_tracer_count(to->c->tracer, KT_CNT_ACCESS_UNVERIFIED, 1);
+    }
+    kt_tracer_push(to->c->tracer, to->cpu == UINT_MAX ? ev.cpu : to->cpu, &ev);
+}
+
+/* ---- on the vCPU --------------------------------------------------------- */
+
+/* @bad: an address in the object that is looked for */
+typedef struct Find {
+    uint64_t bad;
+    bool found;
+} Find;
+
+static void on_free_slot(void *opaque, const KtSlabCache *cache, uint64_t va)
+{
+    Find *f = opaque;
+
+    f->found |= f->bad - va < cache->object_size;
+}
+
+/* Return true if a list that can be read now has the object. */
+static bool is_listed(KtAccessWatch *w, KtHookCall *m, uint64_t bad)
+{
+    KtSlabs *s = kt_access_watch_slabs(w, m->c, m->boot->guest);
+    Find f = { .bad = bad };
+
+    if (s) {
+        kt_slabs_free_slots(s, bad, on_free_slot, &f);
+    }
+    return f.found;
+}
+
+static void hold(KtAccessWatch *w, KtHookCall *m, const KtSuspect *s,
+                 KtCacheId now)
+{
+    const KtHeldAccess held = {
+        .ev = m->ev, .pc = s->pc, .bad = s->bad, .cache = now,
+    };
+
+    if (!kt_verify_hold(w->verify, &held)) {
+        kt_vcpu_count(m->v, KT_CNT_ACCESS_DROPPED, 1);
+    } else if (kt_verify_claim(w->verify, m->ev.us)) {
+        qemu_plugin_request_exclusive(w->read_lists, NULL);
+    }
+}
+
+bool kt_access_watch_verify(KtAccessWatch *w, KtHookCall *m,
+                            const KtSuspect *s, KtCacheId now)
+{
+    switch (kt_verify_ask(w->verify, s->pc, now)) {
+    case KT_VERIFY_STANDS:
+        return true;
+    case KT_VERIFY_FULL:
+        kt_vcpu_count(m->v, KT_CNT_ACCESS_UNVERIFIED, 1);
+        return true;
+    case KT_VERIFY_UNSEEN:
+        kt_vcpu_count(m->v, KT_CNT_ACCESS_UNSEEN_ALLOC, 1);
+        kt_arming_explain(w->arming, KT_ACCESS_UNSEEN_ALLOC, s->pc);
+        return false;
+    case KT_VERIFY_LOOK:
+        if (is_listed(w, m, s->bad)) {
+            kt_verify_stands(w->verify, s->pc, now);
+            return true;
+        }
+        break;
+    case KT_VERIFY_HOLD:
+        break;
+    }
+    hold(w, m, s, now);
+    return false;
+}
+
+/* The event is about to be pushed. */
+void kt_access_watch_release(KtAccessWatch *w, KtHookCall *m)
+{
+    Tell to = { w, m->c, m->v->index };
+
+    if (m->ev.kind == KT_EV_ALLOC) {
+        kt_verify_release(w->verify, m->ev.va,
+                          MAX(m->ev.size, m->ev.actual), on_verdict, &to);
+    }
+    if (m->ev.us && kt_verify_claim(w->verify, m->ev.us)) {
+        qemu_plugin_request_exclusive(w->read_lists, NULL);
+    }
+}
+
+/* ---- no vCPU executes ---------------------------------------------------- */
+
+/* @guest: whose lists are read */
+typedef struct Look {
+    Tell to;
+    KtGuest *guest;
+} Look;
+
+static KtLook look_of(const Look *k, const KtHeldAccess *h,
+                      const KtFreeQuestion *q)
+{
+    KtShadowState state = kt_shadow_state(k->to.w->shadow, h->bad);
+    KtQuarantine *waiting = kt_quarantine_of(k->to.c->tracer);
+
+    if (state != KT_SHADOW_FREED && state != KT_SHADOW_FRESH) {
+        return KT_LOOK_REUSED;
+    }
+    return q->answer == KT_YES ||
+           (q->object && kt_quarantine_has(waiting, q->object)) ?
+               KT_LOOK_LISTED :
+           q->answer == KT_NO ? KT_LOOK_MISSING : KT_LOOK_UNREADABLE;
+}
+
+static void look(void *opaque, KtHeldAccess *held, unsigned n)
+{
+    Look *k = opaque;
+    g_autofree KtFreeQuestion *q = g_new0(KtFreeQuestion, n);
+    KtSlabs *s = kt_access_watch_slabs(k->to.w, k->to.c, k->guest);
+    KtCacheInfo info;
+
+    for (unsigned i = 0; i < n; i++) {
+        q[i].va = held[i].bad;
+        q[i].answer = KT_UNKNOWN;
+        q[i].cache = kt_tracer_cache(k->to.c->tracer, held[i].cache, &info) ?
+                         info.va : 0;
+    }
+    if (s) {
+        kt_slabs_ask_free(s, q, n);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        held[i].look = look_of(k, &held[i], &q[i]);
+    }
+}
+
+void kt_access_watch_look(KtAccessWatch *w, const KtShared *c, KtGuest *g)
+{
+    Look k = { { w, c, UINT_MAX }, g };
+
+    kt_verify_look(w->verify, qemu_plugin_get_virtual_ns(0) / 1000, look,
+                   on_verdict, &k);
+}
+
+void kt_access_watch_release_all(KtAccessWatch *w, const KtShared *c)
+{
+    Tell to = { w, c, UINT_MAX };
+
+    kt_verify_release(w->verify, 0, UINT64_MAX, on_verdict, &to);
+}
+
+/* ---- its thread ---------------------------------------------------------- */
+
+/* Events ask for looks, too. Without this thread an idle guest would have none
+ * until its next event. */
+static void *ask_for_looks(void *opaque)
+{
+    KtAccessWatch *w = opaque;
+    KtVerify *v = w->verify;
+
+    while (kt_verify_wait(v)) {
+        if (kt_verify_claim(v, qemu_plugin_get_virtual_ns(0) / 1000)) {
+            qemu_plugin_request_exclusive(w->read_lists, NULL);
+        }
+    }
+    return NULL;
+}
+
+void kt_access_watch_begin_verify(KtAccessWatch *w)
+{
+    w->verify = kt_verify_new();
+    w->verifier = g_thread_try_new("ka-verify", ask_for_looks, w, NULL);
+}
+
+void kt_access_watch_end_verify(KtAccessWatch *w, const KtShared *c)
+{
+    kt_verify_end(w->verify);
+    if (w->verifier) {
+        g_thread_join(g_steal_pointer(&w->verifier));
+    }
+    kt_access_watch_release_all(w, c);
+    g_clear_pointer(&w->verify, kt_verify_free);
+}

@@ -24,8 +24,8 @@
  * released before the event of the allocation, so the model judges it by the
  * blocks as they were.
  *
- * Threads: any; a lock inside, a leaf. Verdicts are told without it, looks are
- * made with it.
+ * Threads: any. There is one lock inside. A KtLookFn is called with the lock
+ * held, a KtVerifyVerdictFn without it.
  */
 #ifndef KT_VERIFY_H
 #define KT_VERIFY_H

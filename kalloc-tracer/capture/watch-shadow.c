@@ -210,8 +210,8 @@ static void on_new_slot(KtAccessWatch *w, KtHookCall *m, const Block *b)
     }
 }
 
-/* Pages can leave a slab without an event. The first block of another cache
- * tells. Larger blocks than those that are checked have no marks. */
+/* Pages can leave a slab without an event. The first block of another cache on
+ * the page shows that. Blocks above KT_SHADOW_BLOCK_MAX have no marks. */
 static void set_owner(KtAccessWatch *w, const Block *b)
 {
     uint32_t owner = b->layer == KT_LAYER_LARGE ? UINT32_MAX : b->cache.v;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Access checks that verify (`ka access on --verify`): the last judge, who asks
- * the allocator's lists. See access/verify.h for what is decided.
+ * the allocator's lists. access/verify.h has the rules of the decision.
  *
  *     on the vCPU     a list that is read at once has the object: event
  *                     else the access is held
  *     no vCPU runs    all lists of the cache are read, up to four times
  *
- * An event of an allocation releases what is held of its memory, before it is
- * pushed.
+ * An allocation can hand out memory to which held accesses were made. These
+ * accesses become events first, then the allocation does.
  */
 #include "kalloc-tracer/access/quarantine.h"
 #include "kalloc-tracer/capture/watch-internal.h"
@@ -16,8 +16,8 @@
 #include "kalloc-tracer/objects/slab-slots.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-/** struct Tell - what gets the verdicts; @cpu: whose queue gets the events,
- *  UINT_MAX: that of the vCPU of each access */
+/** struct Tell - the argument of on_verdict(). @cpu: events go into the queue
+ *  of this vCPU; UINT_MAX: into the queue of the vCPU that made the access */
 typedef struct Tell {
     KtAccessWatch *w;
     const KtShared *c;

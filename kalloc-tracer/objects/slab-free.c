@@ -4,13 +4,13 @@
  *
  *     the objects that are asked for     a table by address
  *     walk the lists of the cache        marks those that it passes
- *     what is not marked                 not free, if no list was left early
+ *     objects without a mark             not free, if all lists were read whole
  */
 #include "kalloc-tracer/objects/slab-free.h"
 #include "kalloc-tracer/objects/slab-internal.h"
 
-/** struct Ask - the state for one cache; @wanted: addresses of objects -> they
- *  were on a list; @broken: a list was left early */
+/** struct Ask - the state for one cache. @wanted: address of an object -> was
+ *  it on a list; @broken: a list was not read to its end */
 typedef struct Ask {
     GHashTable *wanted;
     bool broken;

@@ -355,15 +355,19 @@ static bool step(KtPrintkLog *l, const KtPrintkRing *r, const GsMem *mem,
     return true;
 }
 
+/* In another ring than that of the last read, records may have other numbers:
+ * they are found at the next read. */
 uint64_t kt_printk_log_end(KtPrintkLog *l, const GsMem *mem)
 {
     uint64_t seq = UINT64_MAX;
     KtPrintkRing r;
 
     pthread_mutex_lock(&l->lock);
-    if (l->why_not || !l->sure || !kt_printk_ring_open(&r, &l->at, mem) ||
-        !kt_printk_ring_end(&r, &l->at, mem, &seq)) {
-        seq = UINT64_MAX;
+    if (!l->why_not && l->sure && kt_printk_ring_open(&r, &l->at, mem)) {
+        seq = l->next;
+        if (!l->ring || l->ring == r.va) {
+            seq += kt_printk_ring_newer(&r, l->next);
+        }
     }
     pthread_mutex_unlock(&l->lock);
     return seq;
@@ -396,19 +400,33 @@ static bool read_ring(KtPrintkLog *l, const KtPrintkRing *r, const GsMem *mem,
     return false;
 }
 
-/* Records of @w that are stored, but could not be read: keep @w for them. */
+static bool may_be_of(const KtPrintkLog *l, const KtPrintkRing *r,
+                      const GsMem *mem, const KtPrintkWriter *w, uint64_t seq)
+{
+    uint32_t caller;
+
+    return kt_printk_ring_caller(r, &l->at, mem, seq, &caller) &&
+           is_of(w, seq, caller);
+}
+
+/*
+ * Records of @w that are stored, but could not be read: keep @w for them. Any
+ * number of other records may be before them, from vCPUs that ran while that of
+ * @w, or that of the unfinished record, did not.
+ */
 static void keep_unread(KtPrintkLog *l, const KtPrintkRing *r,
                         const GsMem *mem, const KtPrintkWriter *w)
 {
-    uint64_t end, seq = MAX(w->since, l->next);
+    uint64_t seq = MAX(w->since, l->next);
+    uint64_t end = seq + MIN(kt_printk_ring_newer(r, seq), RETURNED);
 
-    if (!kt_printk_ring_end(r, &l->at, mem, &end)) {
-        return;
-    }
-    for (unsigned i = 0; i < STUCK_LOOK && (int64_t)(end - seq) > 0; i++) {
-        KtPrintkState state = kt_printk_ring_read(r, &l->at, mem, seq++,
-                                                  &l->record);
+    for (; seq != end; seq++) {
+        KtPrintkState state;
 
+        if (!may_be_of(l, r, mem, w, seq)) {
+            continue;
+        }
+        state = kt_printk_ring_read(r, &l->at, mem, seq, &l->record);
         if (state == KT_PRINTK_RECORD || state == KT_PRINTK_OPEN) {
             keep_writer(l, w);
         }

@@ -193,15 +193,23 @@ bool kt_printk_ring_oldest(const KtPrintkRing *r, const KtPrintkLayout *at,
     return read_u64(mem, info_va(r, at, r->tail_id) + at->seq, seq);
 }
 
-/* The place of a number is its lowest bits. If the newest record's is not, no
- * record was stored yet. */
-bool kt_printk_ring_end(const KtPrintkRing *r, const KtPrintkLayout *at,
-                        const GsMem *mem, uint64_t *seq)
+/* The place of a number is its lowest bits, and so is that of an id. */
+uint64_t kt_printk_ring_newer(const KtPrintkRing *r, uint64_t seq)
 {
-    bool ok = read_u64(mem, info_va(r, at, r->head_id) + at->seq, seq);
+    return (r->head_id + 1 - seq) & r->mask;
+}
 
-    *seq = (*seq ^ r->head_id) & r->mask ? 0 : *seq + 1;
-    return ok;
+bool kt_printk_ring_caller(const KtPrintkRing *r, const KtPrintkLayout *at,
+                           const GsMem *mem, uint64_t seq, uint32_t *caller)
+{
+    uint8_t b[4];
+
+    if (!mem->read(mem->opaque, info_va(r, at, seq) + at->caller, b,
+                   sizeof(b))) {
+        return false;
+    }
+    *caller = u32_in(b, 0);
+    return true;
 }
 
 /* ---- a record ------------------------------------------------------------ */

@@ -115,10 +115,19 @@ KtPrintkState kt_printk_ring_read(const KtPrintkRing *r,
  *  is unreadable. */
 bool kt_printk_ring_oldest(const KtPrintkRing *r, const KtPrintkLayout *at,
                            const GsMem *mem, uint64_t *seq);
-/** kt_printk_ring_end() - read the number that the next new record will have;
- *  false if it is unreadable. */
-bool kt_printk_ring_end(const KtPrintkRing *r, const KtPrintkLayout *at,
-                        const GsMem *mem, uint64_t *seq);
+/**
+ * kt_printk_ring_newer() - return how many records were begun when @r was
+ * opened, from number @seq on; less by whole laps if it is more than a lap.
+ *
+ * It is from the id of the newest record. The number of that record is not
+ * asked for: a writer takes the id first and writes the number later, so in
+ * between the place has the number of an older record, or 0 (prb_reserve()).
+ */
+uint64_t kt_printk_ring_newer(const KtPrintkRing *r, uint64_t seq);
+/** kt_printk_ring_caller() - read who stored the record in the place of number
+ *  @seq, whatever its state; false if that is unreadable. */
+bool kt_printk_ring_caller(const KtPrintkRing *r, const KtPrintkLayout *at,
+                           const GsMem *mem, uint64_t seq, uint32_t *caller);
 /** kt_printk_ring_time() - read number and time of the record in the place of
  *  number @seq, whatever its state; false if they are unreadable. */
 bool kt_printk_ring_time(const KtPrintkRing *r, const KtPrintkLayout *at,

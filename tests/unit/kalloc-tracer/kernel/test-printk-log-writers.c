@@ -5,6 +5,8 @@
  */
 #include "kalloc-tracer/kernel/printk-log.h"
 
+#include <string.h>
+
 #include "tests/lib/printk-world.h"
 #include "tests/lib/test-main.h"
 
@@ -159,12 +161,43 @@ static void test_blocked(void)
     printk_world_deinit(&x);
 }
 
+/* vCPU 0 does not finish its record, nor vCPU 3, which has taken an id and not
+ * written a number yet. The host stopped vCPU 1 before it stored its record:
+ * hundreds of others are before that. */
+static void test_blocked_far(void)
+{
+    PwRecord ra = printk_by(10, "a"), rb = printk_by(20, "b");
+    PwRecord rd = printk_by(40, "d");
+    KtPrintkWriter b;
+    uint64_t id, last;
+    PrintkWorld x;
+
+    printk_world_init_of(&x, pw_new(9, 16, true), true);
+    id = pw_reserve(x.w, &ra);
+    b = writer(&x, 20, 1);
+    for (unsigned i = 1; i < 300; i++) {
+        pw_print(x.w, "c");
+    }
+    pw_store(x.w, &rb);
+    last = pw_reserve(x.w, &rd);
+    memset(pw_at(x.w, pw_info(x.w, last), 8), 0, 8);
+    g_assert_cmpuint(printk_world_end(&x), ==, 302);
+    printk_world_read(&x, &b, b.us);
+    g_assert_cmpstr(printk_world_lines(&x), ==, "");
+    pw_set_state(x.w, id, PW_FINALIZED);
+    while (printk_world_read(&x, NULL, 1)) {
+    }
+    check_writer(&x, 300, &b);
+    printk_world_deinit(&x);
+}
+
 static const TestCase cases[] = {
     { "/printk-log-writers/two-writers", test_two_writers },
     { "/printk-log-writers/older-line", test_older_line },
     { "/printk-log-writers/interrupt", test_interrupt },
     { "/printk-log-writers/continuation", test_continuation },
     { "/printk-log-writers/blocked", test_blocked },
+    { "/printk-log-writers/blocked-far", test_blocked_far },
 };
 
 int main(int argc, char **argv)

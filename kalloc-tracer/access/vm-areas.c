@@ -142,22 +142,13 @@ static bool replace(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page,
 
 /* ---- events -------------------------------------------------------------- */
 
-bool kt_vm_areas_alloc(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page)
+bool kt_vm_areas_set(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page,
+                     bool resized)
 {
     bool ok;
 
     pthread_mutex_lock(&a->lock);
-    ok = replace(a, va, size, page, false);
-    pthread_mutex_unlock(&a->lock);
-    return ok;
-}
-
-bool kt_vm_areas_resize(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page)
-{
-    bool ok;
-
-    pthread_mutex_lock(&a->lock);
-    ok = replace(a, va, size, page, true);
+    ok = replace(a, va, size, page, resized);
     pthread_mutex_unlock(&a->lock);
     return ok;
 }

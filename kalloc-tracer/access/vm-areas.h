@@ -58,18 +58,16 @@ static inline const KtShadow *kt_vm_areas_shadow(const KtVmAreas *a)
 }
 
 /**
- * kt_vm_areas_alloc() - an area was handed out
+ * kt_vm_areas_set() - an area was handed out, or has another size
  * @size: bytes that were asked for
  * @page: bytes of a page, a power of two
+ * @resized: it has the same pages as before
  *
  * Returns: false if the area has slack, and is not checked: the budget refuses
  * memory, or the area is far from the first one.
  */
-bool kt_vm_areas_alloc(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page);
-/** kt_vm_areas_resize() - the area has another size, and the same pages.
- *  Returns: as kt_vm_areas_alloc(). */
-bool kt_vm_areas_resize(KtVmAreas *a, uint64_t va, uint64_t size,
-                        uint64_t page);
+bool kt_vm_areas_set(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page,
+                     bool resized);
 /** kt_vm_areas_freed() - the area at @va, if one is known there, is about to be
  *  released. */
 void kt_vm_areas_freed(KtVmAreas *a, uint64_t va);

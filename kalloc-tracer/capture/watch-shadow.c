@@ -182,15 +182,17 @@ static void look_at_areas(KtAccessWatch *w)
     }
 }
 
-/* Mark what is behind the requested size of an area of vmalloc(). */
-static void mark_area(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b)
+/* Mark what is behind the requested size of an area of vmalloc(). @resized: the
+ * area has the same pages as before */
+static void mark_area(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b,
+                      bool resized)
 {
     uint64_t page = 1ull << kt_guest_page_shift(g);
 
     if (!kt_access_filter_block(w->filter, b->layer, b->cache, b->stack)) {
         return;
     }
-    if (!kt_vm_areas_alloc(w->vm_areas, b->va, b->size, page)) {
+    if (!kt_vm_areas_set(w->vm_areas, b->va, b->size, page, resized)) {
         kt_tracer_count(t, KT_CNT_ACCESS_NO_MEMORY, 1);
     }
     look_at_areas(w);
@@ -252,7 +254,7 @@ static void on_alloc(KtAccessWatch *w, KtHookCall *m)
     } else if (b.layer == KT_LAYER_PAGES) {
         kt_shadow_forget(w->shadow, b.va, b.size);
     } else if (b.layer == KT_LAYER_VMALLOC) {
-        mark_area(w, m->c->tracer, m->boot->guest, &b);
+        mark_area(w, m->c->tracer, m->boot->guest, &b, false);
     }
 }
 
@@ -323,13 +325,14 @@ static void on_free(KtAccessWatch *w, KtHookCall *m)
     }
 }
 
-static void resize_area(KtAccessWatch *w, const KtEvent *ev, uint64_t page)
+static void resize_area(KtAccessWatch *w, KtHookCall *m)
 {
-    if (kt_access_filter_block(w->filter, KT_LAYER_VMALLOC, (KtCacheId) { 0 },
-                               ev->stack)) {
-        kt_vm_areas_resize(w->vm_areas, ev->va, ev->size, page);
-        look_at_areas(w);
-    }
+    const Block b = {
+        .va = m->ev.va, .size = m->ev.size, .layer = KT_LAYER_VMALLOC,
+        .stack = m->ev.stack,
+    };
+
+    mark_area(w, m->c->tracer, m->boot->guest, &b, true);
 }
 
 /* The event of krealloc() does not have what the allocator reserved. */
@@ -342,7 +345,7 @@ static void on_resize(KtAccessWatch *w, KtHookCall *m)
     KtCacheInfo info;
 
     if (!kt_shadow_covers(w->shadow, ev->va)) {
-        resize_area(w, ev, page);
+        resize_area(w, m);
         return;
     }
     if (id.v && kt_tracer_cache(m->c->tracer, id, &info)) {
@@ -422,7 +425,7 @@ static bool fill_block(const KtBlock *b, void *opaque)
     bool freed = b->state == KT_BLOCK_FREED;
 
     if (b->layer == KT_LAYER_VMALLOC && !freed) {
-        mark_area(f->w, f->t, f->g, &block);
+        mark_area(f->w, f->t, f->g, &block, false);
         return true;
     }
     if (!is_checked_layer(b->layer) ||

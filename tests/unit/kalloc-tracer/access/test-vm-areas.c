@@ -21,7 +21,7 @@ static void end_of_the_last_page_is_bad(void)
     KtShadowState state;
     uint64_t bad;
 
-    g_assert_true(kt_vm_areas_alloc(a, BASE, 2 * PAGE - 200, PAGE));
+    g_assert_true(kt_vm_areas_set(a, BASE, 2 * PAGE - 200, PAGE, false));
     g_assert_true(is_good(a, BASE));
     g_assert_true(is_good(a, BASE + 2 * PAGE - 201));
     g_assert_false(is_good(a, BASE + 2 * PAGE - 200));
@@ -38,8 +38,8 @@ static void freed_areas_are_unknown(void)
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
 
     kt_vm_areas_freed(a, BASE);
-    kt_vm_areas_alloc(a, BASE, 10, PAGE);
-    kt_vm_areas_alloc(a, BASE + 2 * PAGE, 20, PAGE);
+    kt_vm_areas_set(a, BASE, 10, PAGE, false);
+    kt_vm_areas_set(a, BASE + 2 * PAGE, 20, PAGE, false);
     kt_vm_areas_freed(a, BASE + 1);
     g_assert_false(is_good(a, BASE + 10));
     kt_vm_areas_freed(a, BASE);
@@ -53,8 +53,8 @@ static void areas_whose_free_was_not_seen_go(void)
 {
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
 
-    kt_vm_areas_alloc(a, BASE, 3 * PAGE + 8, PAGE);
-    kt_vm_areas_alloc(a, BASE, 4 * PAGE, PAGE);
+    kt_vm_areas_set(a, BASE, 3 * PAGE + 8, PAGE, false);
+    kt_vm_areas_set(a, BASE, 4 * PAGE, PAGE, false);
     g_assert_true(is_good(a, BASE + 3 * PAGE + 8));
 }
 
@@ -62,15 +62,15 @@ static void other_sizes_of_the_same_pages(void)
 {
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
 
-    kt_vm_areas_alloc(a, BASE, 3 * PAGE - 8, PAGE);
-    kt_vm_areas_resize(a, BASE, PAGE, PAGE);
+    kt_vm_areas_set(a, BASE, 3 * PAGE - 8, PAGE, false);
+    kt_vm_areas_set(a, BASE, PAGE, PAGE, true);
     g_assert_true(is_good(a, BASE + PAGE - 1));
     g_assert_false(is_good(a, BASE + PAGE));
     g_assert_false(is_good(a, BASE + 3 * PAGE - 1));
-    kt_vm_areas_resize(a, BASE, 2 * PAGE + 100, PAGE);
+    kt_vm_areas_set(a, BASE, 2 * PAGE + 100, PAGE, true);
     g_assert_true(is_good(a, BASE + 2 * PAGE + 99));
     g_assert_false(is_good(a, BASE + 2 * PAGE + 100));
-    kt_vm_areas_resize(a, BASE, 3 * PAGE, PAGE);
+    kt_vm_areas_set(a, BASE, 3 * PAGE, PAGE, true);
     g_assert_true(is_good(a, BASE + 3 * PAGE - 1));
 }
 
@@ -79,16 +79,16 @@ static void areas_that_are_not_checked(void)
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
 
     /* A module, first: no shadow is made there. */
-    g_assert_false(kt_vm_areas_alloc(a, 0xffffffffc0000000, 100, PAGE));
+    g_assert_false(kt_vm_areas_set(a, 0xffffffffc0000000, 100, PAGE, false));
     g_assert_null(kt_vm_areas_shadow(a));
-    g_assert_true(kt_vm_areas_alloc(a, BASE, 100, PAGE));
-    g_assert_false(kt_vm_areas_alloc(a, BASE + FAR, 100, PAGE));
+    g_assert_true(kt_vm_areas_set(a, BASE, 100, PAGE, false));
+    g_assert_false(kt_vm_areas_set(a, BASE + FAR, 100, PAGE, false));
     /* No slack, or no area. */
-    g_assert_true(kt_vm_areas_alloc(a, BASE + FAR, PAGE, PAGE));
-    g_assert_true(kt_vm_areas_alloc(a, BASE + FAR, 0, PAGE));
-    g_assert_true(kt_vm_areas_alloc(a, BASE + 1, 100, PAGE));
-    g_assert_true(kt_vm_areas_alloc(a, -(uint64_t)PAGE, 100, PAGE));
-    g_assert_true(kt_vm_areas_alloc(a, BASE, UINT64_MAX, PAGE));
+    g_assert_true(kt_vm_areas_set(a, BASE + FAR, PAGE, PAGE, false));
+    g_assert_true(kt_vm_areas_set(a, BASE + FAR, 0, PAGE, false));
+    g_assert_true(kt_vm_areas_set(a, BASE + 1, 100, PAGE, false));
+    g_assert_true(kt_vm_areas_set(a, -(uint64_t)PAGE, 100, PAGE, false));
+    g_assert_true(kt_vm_areas_set(a, BASE, UINT64_MAX, PAGE, false));
 }
 
 static void memory_is_charged(void)
@@ -97,10 +97,10 @@ static void memory_is_charged(void)
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(budget);
     uint64_t one;
 
-    kt_vm_areas_alloc(a, BASE, 100, PAGE);
+    kt_vm_areas_set(a, BASE, 100, PAGE, false);
     one = kt_budget_used(budget, KT_MEM_SHADOW);
     g_assert_cmpuint(one, >, 4096);
-    kt_vm_areas_alloc(a, BASE + PAGE, 100, PAGE);
+    kt_vm_areas_set(a, BASE + PAGE, 100, PAGE, false);
     g_assert_cmpuint(kt_budget_used(budget, KT_MEM_SHADOW), >, one);
     kt_vm_areas_freed(a, BASE);
     g_assert_cmpuint(kt_budget_used(budget, KT_MEM_SHADOW), ==, one);

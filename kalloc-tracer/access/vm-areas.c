@@ -63,9 +63,8 @@ void kt_vm_areas_clear(KtVmAreas *a)
 
 /* ---- with the lock ------------------------------------------------------- */
 
-/* Make the shadow if there is none. Return false if it does not cover the
- * range. */
-static bool has_shadow(KtVmAreas *a, uint64_t from, uint64_t end)
+/* Find out if the shadow covers the range. Make it if there is none. */
+static KtAreaResult cover(KtVmAreas *a, uint64_t from, uint64_t end)
 {
     uint64_t base = from & -TIB;
     const KtShadow *s = a->shadow;
@@ -75,8 +74,12 @@ static bool has_shadow(KtVmAreas *a, uint64_t from, uint64_t end)
                          kt_shadow_new(base, WINDOW, a->budget, NULL),
                          __ATOMIC_RELEASE);
         s = a->shadow;
+        if (!s) {
+            return KT_AREA_NO_MEMORY;
+        }
     }
-    return s && from >= s->base && end - s->base <= s->len;
+    return s && from >= s->base && end - s->base <= s->len ? KT_AREA_OK :
+                                                             KT_AREA_OUTSIDE;
 }
 
 static void remove_area(KtVmAreas *a, const Area *area)
@@ -86,29 +89,33 @@ static void remove_area(KtVmAreas *a, const Area *area)
     kt_budget_release(a->budget, KT_MEM_SHADOW, AREA_BYTES);
 }
 
-static bool add_area(KtVmAreas *a, const Area *area, uint64_t good)
+static KtAreaResult add_area(KtVmAreas *a, const Area *area, uint64_t good)
 {
+    KtAreaResult covered = cover(a, area->from, area->end);
     Area *copy;
 
-    if (!has_shadow(a, area->from, area->end) ||
-        !kt_budget_take(a->budget, KT_MEM_SHADOW, AREA_BYTES)) {
-        return false;
+    if (covered != KT_AREA_OK) {
+        return covered;
+    }
+    if (!kt_budget_take(a->budget, KT_MEM_SHADOW, AREA_BYTES)) {
+        return KT_AREA_NO_MEMORY;
     }
     copy = g_memdup2(area, sizeof(*area));
     g_tree_insert(a->tree, &copy->va, copy);
     return kt_shadow_alloc(a->shadow, area->from, good,
-                           area->end - area->from, true);
+                           area->end - area->from, true) ?
+               KT_AREA_OK : KT_AREA_NO_MEMORY;
 }
 
 /* @end: of the pages that are known to be mapped, at least */
-static bool set_area(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page,
-                     uint64_t end)
+static KtAreaResult set_area(KtVmAreas *a, uint64_t va, uint64_t size,
+                             uint64_t page, uint64_t end)
 {
     Area area = { .va = va, .from = va + (size & -page) };
 
     area.end = MAX(end, (va + size + page - 1) & -page);
     if (va + size == area.end || area.end - area.from > KT_SHADOW_BLOCK_MAX) {
-        return true;
+        return KT_AREA_OK;
     }
     /* A block of no good bytes is one whose size is unknown. */
     if (va + size == area.from) {
@@ -123,14 +130,14 @@ static bool is_area(uint64_t va, uint64_t size, uint64_t page)
            va <= UINT64_MAX - size - page;
 }
 
-static bool replace(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page,
-                    bool same_pages)
+static KtAreaResult replace(KtVmAreas *a, uint64_t va, uint64_t size,
+                            uint64_t page, bool same_pages)
 {
     const Area *old;
     uint64_t end = 0;
 
     if (!is_area(va, size, page)) {
-        return true;
+        return KT_AREA_OK;
     }
     old = g_tree_lookup(a->tree, &va);
     if (old) {
@@ -142,15 +149,15 @@ static bool replace(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page,
 
 /* ---- events -------------------------------------------------------------- */
 
-bool kt_vm_areas_set(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page,
-                     bool resized)
+KtAreaResult kt_vm_areas_set(KtVmAreas *a, uint64_t va, uint64_t size,
+                             uint64_t page, bool resized)
 {
-    bool ok;
+    KtAreaResult result;
 
     pthread_mutex_lock(&a->lock);
-    ok = replace(a, va, size, page, resized);
+    result = replace(a, va, size, page, resized);
     pthread_mutex_unlock(&a->lock);
-    return ok;
+    return result;
 }
 
 void kt_vm_areas_freed(KtVmAreas *a, uint64_t va)

@@ -57,17 +57,21 @@ static inline const KtShadow *kt_vm_areas_shadow(const KtVmAreas *a)
     return __atomic_load_n(&a->shadow, __ATOMIC_ACQUIRE);
 }
 
+/** What became of an area. */
+typedef enum KtAreaResult {
+    KT_AREA_OK,         /* its slack is checked, or it has none */
+    KT_AREA_NO_MEMORY,  /* there is no memory for the shadow */
+    KT_AREA_OUTSIDE,    /* it is far from the first one */
+} KtAreaResult;
+
 /**
  * kt_vm_areas_set() - an area was handed out, or has another size
  * @size: bytes that were asked for
  * @page: bytes of a page, a power of two
  * @resized: it has the same pages as before
- *
- * Returns: false if the area has slack, and is not checked: the budget refuses
- * memory, or the area is far from the first one.
  */
-bool kt_vm_areas_set(KtVmAreas *a, uint64_t va, uint64_t size, uint64_t page,
-                     bool resized);
+KtAreaResult kt_vm_areas_set(KtVmAreas *a, uint64_t va, uint64_t size,
+                             uint64_t page, bool resized);
 /** kt_vm_areas_freed() - the area at @va, if one is known there, is about to be
  *  released. */
 void kt_vm_areas_freed(KtVmAreas *a, uint64_t va);

@@ -188,12 +188,16 @@ static void mark_area(KtAccessWatch *w, KtTracer *t, KtGuest *g, const Block *b,
                       bool resized)
 {
     uint64_t page = 1ull << kt_guest_page_shift(g);
+    KtAreaResult result;
 
     if (!kt_access_filter_block(w->filter, b->layer, b->cache, b->stack)) {
         return;
     }
-    if (!kt_vm_areas_set(w->vm_areas, b->va, b->size, page, resized)) {
-        kt_tracer_count(t, KT_CNT_ACCESS_NO_MEMORY, 1);
+    result = kt_vm_areas_set(w->vm_areas, b->va, b->size, page, resized);
+    if (result != KT_AREA_OK) {
+        kt_tracer_count(t, result == KT_AREA_OUTSIDE ?
+                               KT_CNT_ACCESS_OUTSIDE :
+                               KT_CNT_ACCESS_NO_MEMORY, 1);
     }
     look_at_areas(w);
 }

@@ -21,7 +21,8 @@ static void end_of_the_last_page_is_bad(void)
     KtShadowState state;
     uint64_t bad;
 
-    g_assert_true(kt_vm_areas_set(a, BASE, 2 * PAGE - 200, PAGE, false));
+    g_assert_cmpint(kt_vm_areas_set(a, BASE, 2 * PAGE - 200, PAGE, false), ==,
+                    KT_AREA_OK);
     g_assert_true(is_good(a, BASE));
     g_assert_true(is_good(a, BASE + 2 * PAGE - 201));
     g_assert_false(is_good(a, BASE + 2 * PAGE - 200));
@@ -77,18 +78,46 @@ static void other_sizes_of_the_same_pages(void)
 static void areas_that_are_not_checked(void)
 {
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
+    const uint64_t areas[][3] = {
+        /* A module, first: no shadow is made there. */
+        { 0xffffffffc0000000, 100, KT_AREA_OUTSIDE },
+        { BASE, 100, KT_AREA_OK },
+        { BASE + FAR, 100, KT_AREA_OUTSIDE },
+        { 0xffffffffc0000000, 100, KT_AREA_OUTSIDE },
+        /* No slack, or no area. */
+        { BASE + FAR, PAGE, KT_AREA_OK },
+        { BASE + FAR, 0, KT_AREA_OK },
+        { BASE + 1, 100, KT_AREA_OK },
+        { -(uint64_t)PAGE, 100, KT_AREA_OK },
+        { BASE, UINT64_MAX, KT_AREA_OK },
+    };
 
-    /* A module, first: no shadow is made there. */
-    g_assert_false(kt_vm_areas_set(a, 0xffffffffc0000000, 100, PAGE, false));
-    g_assert_null(kt_vm_areas_shadow(a));
-    g_assert_true(kt_vm_areas_set(a, BASE, 100, PAGE, false));
-    g_assert_false(kt_vm_areas_set(a, BASE + FAR, 100, PAGE, false));
-    /* No slack, or no area. */
-    g_assert_true(kt_vm_areas_set(a, BASE + FAR, PAGE, PAGE, false));
-    g_assert_true(kt_vm_areas_set(a, BASE + FAR, 0, PAGE, false));
-    g_assert_true(kt_vm_areas_set(a, BASE + 1, 100, PAGE, false));
-    g_assert_true(kt_vm_areas_set(a, -(uint64_t)PAGE, 100, PAGE, false));
-    g_assert_true(kt_vm_areas_set(a, BASE, UINT64_MAX, PAGE, false));
+    for (unsigned i = 0; i < G_N_ELEMENTS(areas); i++) {
+        g_assert_cmpuint(kt_vm_areas_set(a, areas[i][0], areas[i][1], PAGE,
+                                         false), ==, areas[i][2]);
+        g_assert_cmpint(kt_vm_areas_shadow(a) != NULL, ==, i > 0);
+    }
+    g_assert_cmpuint(kt_vm_areas_set(a, BASE + FAR, 100, PAGE, true), ==,
+                     KT_AREA_OUTSIDE);
+}
+
+/* The budget refuses the codes, then the node of the tree. */
+static void areas_without_memory(void)
+{
+    KtBudget *budget = kt_budget_new(KT_BUDGET_MIN);
+    g_autoptr(KtVmAreas) a = kt_vm_areas_new(budget);
+
+    for (unsigned pages = 2; pages--;) {
+        kt_budget_cap(budget, KT_MEM_SHADOW, pages * PAGE);
+        g_assert_cmpint(kt_vm_areas_set(a, BASE, 100, PAGE, false), ==,
+                        KT_AREA_NO_MEMORY);
+        g_assert_true(is_good(a, BASE + 100));
+        g_assert_cmpint(kt_vm_areas_set(a, BASE + FAR, 100, PAGE, false), ==,
+                        KT_AREA_OUTSIDE);
+    }
+    g_clear_pointer(&a, kt_vm_areas_free);
+    g_assert_cmpuint(kt_budget_used(budget, KT_MEM_SHADOW), ==, 0);
+    kt_budget_free(budget);
 }
 
 static void memory_is_charged(void)
@@ -115,6 +144,7 @@ static const TestCase cases[] = {
     { "/vm-areas/unseen-free", areas_whose_free_was_not_seen_go },
     { "/vm-areas/resize", other_sizes_of_the_same_pages },
     { "/vm-areas/not-checked", areas_that_are_not_checked },
+    { "/vm-areas/no-memory", areas_without_memory },
     { "/vm-areas/memory", memory_is_charged },
 };
 

@@ -257,6 +257,30 @@ static bool is_loaded(const McOut *out, const char *pattern)
     return !pattern;
 }
 
+/* Say what does not exist yet: what the filters name may come later, a cache
+ * with a module, so it is no error. */
+static void print_armed(McOut *out, const McArgs *args)
+{
+    KtTracer *t = out->ctx->tracer;
+    KtAccessInfo info = { 0 };
+    g_autofree char *words = NULL, *disarmed = NULL;
+
+    kt_access_info(t, &info);
+    words = info.text;
+    disarmed = info.disarmed;
+    mc_out_printf(out, "accesses are checked%s: %s%s%s%s%s",
+                  out->ctx->kernel_found ? "" : " when the kernel is known",
+                  words ? words : "all blocks",
+                  mc_filter_knows_cache(&args->filter, t) ? "" :
+                  "; no cache of this name is known yet",
+                  mc_filter_knows_task(&args->filter, t) ? "" :
+                  "; no such task is known yet",
+                  is_loaded(out, args->in) ? "" :
+                  "; no such module is loaded yet",
+                  kt_tracer_enabled(t) ? "" :
+                  "; nothing is checked before ka on");
+}
+
 bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
 {
     g_autofree KtAccessCode *code = g_new(KtAccessCode, args->pcs->len);
@@ -268,8 +292,6 @@ bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
         .writes = mc_given(args, MC_OPT_WRITES), .kinds = args->kinds,
         .verify = mc_given(args, MC_OPT_VERIFY),
     };
-    KtAccessInfo info = { 0 };
-    g_autofree char *words = NULL, *disarmed = NULL;
 
     if (!is_live(out, errp) || !is_checked_layer(f->layer, errp) ||
         !can_check(out, errp)) {
@@ -281,16 +303,7 @@ bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
         code[i] = (KtAccessCode) { c->lo, c->hi };
     }
     kt_access_arm(out->ctx->tracer, &spec);
-    kt_access_info(out->ctx->tracer, &info);
-    words = info.text;
-    disarmed = info.disarmed;
-    mc_out_printf(out, "accesses are checked%s: %s%s%s",
-                  out->ctx->kernel_found ? "" : " when the kernel is known",
-                  words ? words : "all blocks",
-                  is_loaded(out, args->in) ? "" :
-                  "; no such module is loaded yet",
-                  kt_tracer_enabled(out->ctx->tracer) ? "" :
-                  "; nothing is checked before ka on");
+    print_armed(out, args);
     return true;
 }
 

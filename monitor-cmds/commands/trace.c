@@ -235,20 +235,6 @@ static char *describe(const KtTraceSpec *s)
     return g_string_free(text, FALSE);
 }
 
-/* A cache may come later, with a module. */
-static bool is_cache_known(const McOut *out, const char *pattern)
-{
-    KtCacheInfo info;
-
-    for (unsigned i = 1; pattern && i <= UINT16_MAX; i++) {
-        if (kt_tracer_cache(out->ctx->tracer, (KtCacheId) { i }, &info) &&
-            kt_cache_is_named(out->ctx->tracer, &info, pattern)) {
-            return true;
-        }
-    }
-    return !pattern;
-}
-
 bool mc_cmd_trace_on(McOut *out, const McArgs *args, GError **errp)
 {
     g_autofree KtTraceCode *code = g_new(KtTraceCode, args->pcs->len);
@@ -258,10 +244,12 @@ bool mc_cmd_trace_on(McOut *out, const McArgs *args, GError **errp)
     if (!is_live(out, errp) || !kt_trace_start(out->ctx->tracer, &spec, errp)) {
         return false;
     }
-    mc_out_printf(out, "tracing %s, to a ring of %" PRIu64 " events%s%s", what,
-                  spec.ring,
-                  is_cache_known(out, spec.cache) ? "" :
+    mc_out_printf(out, "tracing %s, to a ring of %" PRIu64 " events%s%s%s",
+                  what, spec.ring,
+                  mc_filter_knows_cache(&args->filter, out->ctx->tracer) ? "" :
                   "; no cache of this name is known yet",
+                  mc_filter_knows_task(&args->filter, out->ctx->tracer) ? "" :
+                  "; no such task is known yet",
                   kt_tracer_enabled(out->ctx->tracer) ? "" :
                   "; nothing is recorded before ka on");
     return true;

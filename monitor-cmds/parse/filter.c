@@ -51,6 +51,20 @@ bool mc_filter_prepare(McFilter *f, KtTracer *t, GError **errp)
     return any;
 }
 
+bool mc_filter_knows_cache(const McFilter *f, KtTracer *t)
+{
+    uint32_t n = f->cache ? kt_tracer_n_caches(t) : 0;
+    KtCacheInfo info;
+
+    for (uint32_t i = 1; i <= n; i++) {
+        if (kt_tracer_cache(t, (KtCacheId) { i }, &info) &&
+            kt_cache_is_named(t, &info, f->cache)) {
+            return true;
+        }
+    }
+    return !f->cache;
+}
+
 bool mc_filter_is_set(const McFilter *f)
 {
     return f->has_size || f->has_time || f->has_pid || f->has_kind ||
@@ -74,6 +88,20 @@ static bool pass_task(const McFilter *f, KtTracer *t, KtTaskId task)
         return false;
     }
     return f->has_pid ? pid == f->pid : kt_name_matches(f->task, comm);
+}
+
+/* Ids of tasks run from 1 on. */
+bool mc_filter_knows_task(const McFilter *f, KtTracer *t)
+{
+    uint32_t pid;
+    char comm[17];
+
+    for (uint32_t i = 1; kt_tracer_task(t, (KtTaskId) { i }, &pid, comm); i++) {
+        if (pass_task(f, t, (KtTaskId) { i })) {
+            return true;
+        }
+    }
+    return !f->has_pid && !f->task;
 }
 
 bool mc_filter_time(const McFilter *f, uint64_t us)

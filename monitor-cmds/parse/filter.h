@@ -44,6 +44,12 @@ void mc_filter_deinit(McFilter *f);
 /** mc_filter_prepare() - find the caches of the pattern. Return false if no
  *  known cache has this name. */
 bool mc_filter_prepare(McFilter *f, KtTracer *t, GError **errp);
+/** mc_filter_knows_cache() - return true if a known cache has this name, or any
+ *  may. Any thread. */
+bool mc_filter_knows_cache(const McFilter *f, KtTracer *t);
+/** mc_filter_knows_task() - return true if an event is of this task, or any may
+ *  be. Any thread. */
+bool mc_filter_knows_task(const McFilter *f, KtTracer *t);
 /** mc_filter_is_set() - return true if some rows may not match */
 bool mc_filter_is_set(const McFilter *f);
 

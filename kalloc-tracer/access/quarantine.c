@@ -11,24 +11,29 @@
 #define SLOT_MIN 8u
 #define SLOT_MAX (1u << 26)
 #define BLOCKS_MAX (1u << 27)
-/* Host memory of a block in the set: a key of 8 bytes and its hash of 4, in a
- * table that can be half empty. */
-#define SET_BYTES 32u
+/* Host memory of a block in the index: a key of 8 bytes, a value and a hash of
+ * 4 each, in a table that can be half empty. */
+#define INDEX_BYTES 32u
 
 G_STATIC_ASSERT(sizeof(void *) >= sizeof(uint64_t));
 
 /*
  * struct KtQuarantine - the part
  * @limit: bytes that may wait
- * @ring: (owned) of @room blocks, a power of two or 0; the oldest is at @first
- * @set: (owned) pointers of the @n blocks in the ring
+ * @ring: (owned) of @room entries, a power of two or 0; @n are in use from
+ *        @first on, which is the oldest block
+ * @index: (owned) pointer of a block that waits -> its place in @ring
+ *
+ * A block that is dropped leaves a hole, of no bytes, behind the oldest block.
+ * If half of a full ring are holes, they are removed, else it grows: so a drop
+ * is amortised O(1).
  */
 struct KtQuarantine {
     GMutex lock;
     KtBudget *budget;
     uint64_t limit, bytes;
     KtDelayedFree *ring;
-    GHashTable *set;
+    GHashTable *index;
     uint32_t room, first, n;
     bool running;
     const char *why_not;
@@ -36,39 +41,29 @@ struct KtQuarantine {
 
 /* ---- the ring ------------------------------------------------------------ */
 
+static uint32_t place(const KtQuarantine *q, uint32_t i)
+{
+    return (q->first + i) & (q->room - 1);
+}
+
 static KtDelayedFree *nth(const KtQuarantine *q, uint32_t i)
 {
-    return &q->ring[(q->first + i) & (q->room - 1)];
+    return &q->ring[place(q, i)];
+}
+
+static bool is_hole(const KtDelayedFree *block)
+{
+    return !block->size;
+}
+
+static uint32_t n_waiting(const KtQuarantine *q)
+{
+    return g_hash_table_size(q->index);
 }
 
 static uint64_t ring_bytes(uint32_t room)
 {
-    return (uint64_t)room * (sizeof(KtDelayedFree) + SET_BYTES);
-}
-
-/* Return false if there is no memory for another block. */
-static bool make_room(KtQuarantine *q)
-{
-    uint32_t room = q->room ? q->room * 2 : FIRST;
-    KtDelayedFree *ring;
-
-    if (q->n < q->room) {
-        return true;
-    }
-    if (q->n >= BLOCKS_MAX ||
-        !kt_budget_take(q->budget, KT_MEM_QUARANTINE,
-                        ring_bytes(room) - ring_bytes(q->room))) {
-        return false;
-    }
-    ring = g_new(KtDelayedFree, room);
-    for (uint32_t i = 0; i < q->n; i++) {
-        ring[i] = *nth(q, i);
-    }
-    g_free(q->ring);
-    q->ring = ring;
-    q->room = room;
-    q->first = 0;
-    return true;
+    return (uint64_t)room * (sizeof(KtDelayedFree) + INDEX_BYTES);
 }
 
 static void *key(uint64_t ptr)
@@ -78,34 +73,76 @@ static void *key(uint64_t ptr)
 
 static bool waits(const KtQuarantine *q, uint64_t ptr)
 {
-    return g_hash_table_contains(q->set, key(ptr));
+    return g_hash_table_contains(q->index, key(ptr));
+}
+
+/* Append a block. There is room. */
+static void append(KtQuarantine *q, const KtDelayedFree *block)
+{
+    g_hash_table_insert(q->index, key(block->ptr),
+                        GUINT_TO_POINTER(place(q, q->n)));
+    *nth(q, q->n++) = *block;
+}
+
+/* Move all blocks to a ring of @room entries. */
+static void move_to(KtQuarantine *q, uint32_t room)
+{
+    KtQuarantine from = *q;
+
+    q->ring = g_new(KtDelayedFree, room);
+    q->room = room;
+    q->first = q->n = 0;
+    for (uint32_t i = 0; i < from.n; i++) {
+        if (!is_hole(nth(&from, i))) {
+            append(q, nth(&from, i));
+        }
+    }
+    g_free(from.ring);
+}
+
+/* Return false if there is no memory for another block. */
+static bool make_room(KtQuarantine *q)
+{
+    uint32_t room = q->room ? q->room * 2 : FIRST;
+
+    if (q->n < q->room) {
+        return true;
+    }
+    if (q->room && n_waiting(q) <= q->room / 2) {
+        move_to(q, q->room);
+        return true;
+    }
+    if (q->n >= BLOCKS_MAX ||
+        !kt_budget_take(q->budget, KT_MEM_QUARANTINE,
+                        ring_bytes(room) - ring_bytes(q->room))) {
+        return false;
+    }
+    move_to(q, room);
+    return true;
 }
 
 static void push(KtQuarantine *q, const KtDelayedFree *block)
 {
-    *nth(q, q->n++) = *block;
-    g_hash_table_add(q->set, key(block->ptr));
+    append(q, block);
     q->bytes += block->size;
 }
 
-/* Take a block out of the set and the sum; it is still in the ring. */
-static void uncount(KtQuarantine *q, const KtDelayedFree *block)
+/* Take a block out of the quarantine. The oldest entry is a block after it. */
+static void drop(KtQuarantine *q, KtDelayedFree *block)
 {
-    g_hash_table_remove(q->set, key(block->ptr));
+    g_hash_table_remove(q->index, key(block->ptr));
     q->bytes -= block->size;
-}
-
-static void pop(KtQuarantine *q)
-{
-    uncount(q, nth(q, 0));
-    q->first = (q->first + 1) & (q->room - 1);
-    q->n--;
+    block->size = 0;
+    while (q->n && is_hole(nth(q, 0))) {
+        q->first = place(q, 1);
+        q->n--;
+    }
 }
 
 static void empty(KtQuarantine *q)
 {
     g_clear_pointer(&q->ring, g_free);
-    g_hash_table_remove_all(q->set);
+    g_hash_table_remove_all(q->index);
     kt_budget_release(q->budget, KT_MEM_QUARANTINE, ring_bytes(q->room));
     q->room = q->first = q->n = 0;
     q->bytes = 0;
@@ -118,7 +155,7 @@ static void *new_quarantine(KtBudget *budget)
     KtQuarantine *q = g_new0(KtQuarantine, 1);
 
     q->budget = budget;
-    q->set = g_hash_table_new(g_direct_hash, g_direct_equal);
+    q->index = g_hash_table_new(g_direct_hash, g_direct_equal);
     g_mutex_init(&q->lock);
     return q;
 }
@@ -128,7 +165,7 @@ static void free_quarantine(void *part)
     KtQuarantine *q = part;
 
     g_free(q->ring);
-    g_hash_table_destroy(q->set);
+    g_hash_table_destroy(q->index);
     g_mutex_clear(&q->lock);
     g_free(q);
 }
@@ -165,7 +202,7 @@ void kt_quarantine_info(KtTracer *t, KtQuarantineInfo *out)
 
     g_mutex_lock(&q->lock);
     *out = (KtQuarantineInfo) {
-        .limit = q->limit, .blocks = q->n, .bytes = q->bytes,
+        .limit = q->limit, .blocks = n_waiting(q), .bytes = q->bytes,
         .running = q->running, .why_not = q->why_not,
     };
     g_mutex_unlock(&q->lock);
@@ -213,7 +250,7 @@ static bool free_oldest(KtQuarantine *q, const KtDelayedFree *in,
         if (done == KT_INSTEAD_REFUSED) {
             return false;
         }
-        pop(q);
+        drop(q, nth(q, 0));
         if (done == KT_INSTEAD_DONE) {
             return true;
         }
@@ -275,35 +312,6 @@ bool kt_quarantine_drain(KtQuarantine *q, KtFreeInstead instead, void *opaque)
     return done;
 }
 
-typedef bool (*IsDropped)(const KtDelayedFree *block, uint64_t what);
-
-static bool has_pointer(const KtDelayedFree *block, uint64_t ptr)
-{
-    return block->ptr == ptr;
-}
-
-static bool has_cache(const KtDelayedFree *block, uint64_t cache)
-{
-    return block->cache == cache;
-}
-
-static unsigned drop(KtQuarantine *q, IsDropped is_dropped, uint64_t what)
-{
-    uint32_t kept = 0, n = q->n;
-
-    for (uint32_t i = 0; i < n; i++) {
-        const KtDelayedFree block = *nth(q, i);
-
-        if (is_dropped(&block, what)) {
-            uncount(q, &block);
-        } else {
-            *nth(q, kept++) = block;
-        }
-    }
-    q->n = kept;
-    return n - kept;
-}
-
 bool kt_quarantine_has(KtQuarantine *q, uint64_t ptr)
 {
     bool has;
@@ -316,20 +324,31 @@ bool kt_quarantine_has(KtQuarantine *q, uint64_t ptr)
 
 bool kt_quarantine_drop(KtQuarantine *q, uint64_t ptr)
 {
-    bool dropped;
+    gpointer at;
+    bool has;
 
     g_mutex_lock(&q->lock);
-    dropped = waits(q, ptr) && drop(q, has_pointer, ptr);
+    has = g_hash_table_lookup_extended(q->index, key(ptr), NULL, &at);
+    if (has) {
+        drop(q, &q->ring[GPOINTER_TO_UINT(at)]);
+    }
     g_mutex_unlock(&q->lock);
-    return dropped;
+    return has;
 }
 
+/* From the end, because drop() moves the start. */
 unsigned kt_quarantine_drop_cache(KtQuarantine *q, uint64_t cache)
 {
-    unsigned n;
+    uint32_t n;
 
     g_mutex_lock(&q->lock);
-    n = drop(q, has_cache, cache);
+    n = n_waiting(q);
+    for (uint32_t i = q->n; i--;) {
+        if (!is_hole(nth(q, i)) && nth(q, i)->cache == cache) {
+            drop(q, nth(q, i));
+        }
+    }
+    n -= n_waiting(q);
     g_mutex_unlock(&q->lock);
     return n;
 }
@@ -339,13 +358,15 @@ unsigned kt_quarantine_drop_cache(KtQuarantine *q, uint64_t cache)
 void kt_quarantine_pack(KtQuarantine *q, GsOut *out)
 {
     g_mutex_lock(&q->lock);
-    gs_out_varint(out, q->n);
+    gs_out_varint(out, n_waiting(q));
     for (uint32_t i = 0; i < q->n; i++) {
         const KtDelayedFree *block = nth(q, i);
 
-        gs_out_varint(out, block->ptr);
-        gs_out_varint(out, block->cache);
-        gs_out_varint(out, block->size);
+        if (!is_hole(block)) {
+            gs_out_varint(out, block->ptr);
+            gs_out_varint(out, block->cache);
+            gs_out_varint(out, block->size);
+        }
     }
     g_mutex_unlock(&q->lock);
 }

@@ -159,6 +159,96 @@ static void a_block_freed_otherwise_waits_no_more(void)
     g_assert_cmphex(run_free(t, 8, 64, false), ==, 3);
 }
 
+static uint64_t used(KtTracer *t)
+{
+    return kt_budget_used(kt_tracer_budget(t), KT_MEM_QUARANTINE);
+}
+
+/* A guest can free all that waits by another function, in any order. That each
+ * drop takes a walk of all blocks would need minutes here. */
+static void drops_are_cheap(void)
+{
+    enum { N = 1 << 18 };
+    g_autoptr(KtTracer) t = new_tracer(N * 16);
+    KtQuarantine *q = kt_quarantine_of(t);
+
+    for (uint64_t i = 1; i <= N; i++) {
+        run_free(t, i, 8, true);
+    }
+    for (uint64_t i = N; i > 1; i--) {
+        g_assert_true(kt_quarantine_drop(q, i));
+    }
+    g_assert_cmpuint(waiting(t, NULL), ==, 1);
+    g_assert_cmphex(run_free(t, 7, 8, false), ==, 1);
+    g_assert_cmphex(run_free(t, 8, 8, false), ==, 7);
+}
+
+/* A block that waits long has newer ones behind it, which do not. */
+static void drops_leave_no_memory(void)
+{
+    g_autoptr(KtTracer) t = new_tracer(1 << 20);
+    KtQuarantine *q = kt_quarantine_of(t);
+    uint64_t before;
+
+    run_free(t, 1, 8, true);
+    before = used(t);
+    for (uint64_t i = 0; i < 100000; i++) {
+        run_free(t, 2 + i % 5, 8, true);
+        g_assert_true(kt_quarantine_drop(q, 2 + i % 5));
+    }
+    g_assert_cmpuint(used(t), ==, before);
+    g_assert_cmpuint(waiting(t, NULL), ==, 1);
+    g_assert_cmphex(run_free(t, 9, 8, false), ==, 1);
+}
+
+/* Remove a block from a list of those that wait. Return false if it is none. */
+static bool list_remove(GArray *list, uint64_t ptr)
+{
+    for (unsigned i = 0; i < list->len; i++) {
+        if (g_array_index(list, uint64_t, i) == ptr) {
+            g_array_remove_index(list, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void run_one(KtTracer *t, GArray *list, uint64_t ptr, unsigned what)
+{
+    uint64_t oldest = list->len ? g_array_index(list, uint64_t, 0) : ptr;
+
+    if (what == 0) {
+        g_assert_cmpint(kt_quarantine_drop(kt_quarantine_of(t), ptr), ==,
+                        list_remove(list, ptr));
+    } else if (!kt_quarantine_has(kt_quarantine_of(t), ptr)) {
+        g_assert_cmphex(run_free(t, ptr, 8, what > 2), ==,
+                        what > 2 ? 0 : oldest);
+        if (what > 2 || list->len) {
+            list_remove(list, what > 2 ? 0 : oldest);
+            g_array_append_val(list, ptr);
+        }
+    }
+}
+
+/* Frees and drops in any order, against a list. */
+static void as_a_list(void)
+{
+    g_autoptr(KtTracer) t = new_tracer(1 << 20);
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GRand) r = g_rand_new_with_seed(36);
+
+    for (unsigned i = 0; i < 20000; i++) {
+        run_one(t, list, (uint64_t)g_rand_int_range(r, 1, 4000),
+                (unsigned)g_rand_int_range(r, 0, i < 10000 ? 6 : 3));
+        g_assert_cmpuint(waiting(t, NULL), ==, list->len);
+    }
+    g_assert_cmpuint(used(t), >, 0);
+    for (unsigned i = 0; i < list->len; i++) {
+        g_assert_cmphex(run_free(t, 5000 + i, 8, false), ==,
+                        g_array_index(list, uint64_t, i));
+    }
+}
+
 static void stale_blocks_are_dropped(void)
 {
     const KtDelayedFree block = { 9, CACHE, 64 };
@@ -347,6 +437,9 @@ int main(int argc, char **argv)
         { "/quarantine/double-free", a_double_free_is_ignored },
         { "/quarantine/freed-otherwise",
           a_block_freed_otherwise_waits_no_more },
+        { "/quarantine/drops-are-cheap", drops_are_cheap },
+        { "/quarantine/drops-leave-no-memory", drops_leave_no_memory },
+        { "/quarantine/list", as_a_list },
         { "/quarantine/stale", stale_blocks_are_dropped },
         { "/quarantine/impossible-sizes", impossible_sizes_do_not_wait },
         { "/quarantine/off", off_delays_nothing },

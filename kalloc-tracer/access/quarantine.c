@@ -240,37 +240,43 @@ static bool fits(const KtQuarantine *q, const KtDelayedFree *block)
 }
 
 /* Make the call free the oldest block. Stale ones are dropped before; then the
- * next one is the oldest. @in: (nullable) block that waits in its place */
-static bool free_oldest(KtQuarantine *q, const KtDelayedFree *in,
-                        KtFreeInstead instead, void *opaque)
+ * next one is the oldest. Return KT_INSTEAD_STALE if there is none.
+ * @in: (nullable) block that waits in its place */
+static KtInstead free_oldest(KtQuarantine *q, const KtDelayedFree *in,
+                             KtFreeInstead instead, void *opaque)
 {
     while (q->n && (!in || fits_instead(q, in))) {
         KtInstead done = instead(opaque, nth(q, 0));
 
         if (done == KT_INSTEAD_REFUSED) {
-            return false;
+            return done;
         }
         drop(q, nth(q, 0));
         if (done == KT_INSTEAD_DONE) {
-            return true;
+            return done;
         }
     }
-    return false;
+    return KT_INSTEAD_STALE;
+}
+
+/* Return what became of a free. @delayed: if the call was changed */
+static KtDelay delay_of(KtInstead done, KtDelay delayed)
+{
+    return done == KT_INSTEAD_DONE ? delayed :
+           done == KT_INSTEAD_REFUSED ? KT_DELAY_REFUSED : KT_DELAY_NO_ROOM;
 }
 
 static KtDelay delay(KtQuarantine *q, const KtDelayedFree *block, bool may_none,
                      KtFreeInstead instead, void *opaque)
 {
-    if (may_none && fits(q, block) && make_room(q)) {
-        if (instead(opaque, NULL) == KT_INSTEAD_DONE) {
-            push(q, block);
-            return KT_DELAY_ALONE;
-        }
-    } else if (free_oldest(q, block, instead, opaque)) {
+    bool alone = may_none && fits(q, block) && make_room(q);
+    KtInstead done = alone ? instead(opaque, NULL) :
+                             free_oldest(q, block, instead, opaque);
+
+    if (done == KT_INSTEAD_DONE) {
         push(q, block);
-        return KT_DELAY_SWAPPED;
     }
-    return KT_DELAY_NO_ROOM;
+    return delay_of(done, alone ? KT_DELAY_ALONE : KT_DELAY_SWAPPED);
 }
 
 /* The block waits already. If the call cannot be changed, its own block is
@@ -278,13 +284,9 @@ static KtDelay delay(KtQuarantine *q, const KtDelayedFree *block, bool may_none,
 static KtDelay delay_twice(KtQuarantine *q, const KtDelayedFree *block,
                            bool may_none, KtFreeInstead instead, void *opaque)
 {
-    if (may_none && instead(opaque, NULL) == KT_INSTEAD_DONE) {
-        return KT_DELAY_TWICE;
-    }
-    if (!may_none && free_oldest(q, NULL, instead, opaque)) {
-        return KT_DELAY_TWICE_SWAPPED;
-    }
-    return KT_DELAY_NO_ROOM;
+    return may_none ? delay_of(instead(opaque, NULL), KT_DELAY_TWICE) :
+                      delay_of(free_oldest(q, NULL, instead, opaque),
+                               KT_DELAY_TWICE_SWAPPED);
 }
 
 KtDelay kt_quarantine_delay(KtQuarantine *q, const KtDelayedFree *block,
@@ -307,7 +309,8 @@ bool kt_quarantine_drain(KtQuarantine *q, KtFreeInstead instead, void *opaque)
     bool done;
 
     g_mutex_lock(&q->lock);
-    done = q->bytes > q->limit && free_oldest(q, NULL, instead, opaque);
+    done = q->bytes > q->limit &&
+           free_oldest(q, NULL, instead, opaque) == KT_INSTEAD_DONE;
     g_mutex_unlock(&q->lock);
     return done;
 }

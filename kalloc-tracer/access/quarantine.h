@@ -52,6 +52,7 @@ typedef KtInstead (*KtFreeInstead)(void *opaque, const KtDelayedFree *block);
 /** What became of a free. */
 typedef enum KtDelay {
     KT_DELAY_NO_ROOM,   /* it is done as it is */
+    KT_DELAY_REFUSED,   /* the same, because the call could not be changed */
     KT_DELAY_ALONE,     /* it is delayed, and the call frees nothing */
     KT_DELAY_SWAPPED,   /* it is delayed, and the call frees another block */
     KT_DELAY_TWICE,     /* the block waits already; the call frees nothing */

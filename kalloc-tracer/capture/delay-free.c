@@ -118,9 +118,26 @@ typedef struct Call {
     const KtHookRow *hook;
 } Call;
 
-static bool write_arg(const Call *call, int n, uint64_t value)
+/* Exchange the arguments of the call. If only the pointer could be changed, the
+ * call frees the other block in the name of a wrong cache, which the kernel may
+ * complain of; each block is freed once nevertheless. */
+static KtInstead exchange(const Call *call, const KtDelayedFree *block)
 {
-    return kt_vcpu_write_reg(call->m->v, kt_vcpu_arg_reg(n), value);
+    const KtHookRow *hook = call->hook;
+    KtRegValue to[KT_VCPU_WRITES] = {
+        { kt_vcpu_arg_reg(hook->ptr), block ? block->ptr : 0 },
+    };
+    unsigned n = 1;
+    KtWritten done;
+
+    if (hook->cache != KT_NO_ARG) {
+        to[n++] = (KtRegValue) { kt_vcpu_arg_reg(hook->cache),
+                                 block ? block->cache : 0 };
+    }
+    done = kt_vcpu_write_regs(call->m->v, to, n);
+    kt_vcpu_count(call->m->v, KT_CNT_QUARANTINE_REFUSED,
+                  done != KT_WRITTEN_ALL);
+    return done == KT_WRITTEN_NONE ? KT_INSTEAD_REFUSED : KT_INSTEAD_DONE;
 }
 
 static KtInstead free_instead(void *opaque, const KtDelayedFree *block)
@@ -133,10 +150,7 @@ static KtInstead free_instead(void *opaque, const KtDelayedFree *block)
         kt_vcpu_count(m->v, KT_CNT_QUARANTINE_DROPPED, 1);
         return KT_INSTEAD_STALE;
     }
-    return write_arg(call, call->hook->ptr, block ? block->ptr : 0) &&
-           (call->hook->cache == KT_NO_ARG ||
-            write_arg(call, call->hook->cache, block ? block->cache : 0)) ?
-               KT_INSTEAD_DONE : KT_INSTEAD_REFUSED;
+    return exchange(call, block);
 }
 
 static bool is_by_allocator(const KtFreeDelay *d, const KtHookCall *m)
@@ -165,9 +179,11 @@ static const KtGuestCache *cache_of(KtFreeDelay *d, KtHookCall *m,
                kt_guest_cache(g, &m->v->seen, cache_va) : NULL;
 }
 
+/* exchange() has counted those that are refused. */
 static void count(KtVcpu *v, KtDelay done)
 {
     static const KtCounter counter[] = {
+        [KT_DELAY_REFUSED] = KT_CNT_QUARANTINE_REFUSED,
         [KT_DELAY_NO_ROOM] = KT_CNT_QUARANTINE_FULL,
         [KT_DELAY_ALONE] = KT_CNT_QUARANTINE_DELAYED,
         [KT_DELAY_SWAPPED] = KT_CNT_QUARANTINE_DELAYED,
@@ -175,7 +191,7 @@ static void count(KtVcpu *v, KtDelay done)
         [KT_DELAY_TWICE_SWAPPED] = KT_CNT_QUARANTINE_TWICE,
     };
 
-    kt_vcpu_count(v, counter[done], 1);
+    kt_vcpu_count(v, counter[done], done != KT_DELAY_REFUSED);
     kt_vcpu_count(v, KT_CNT_QUARANTINE_FREED,
                   done == KT_DELAY_SWAPPED || done == KT_DELAY_TWICE_SWAPPED);
 }
@@ -199,7 +215,7 @@ static void delay_block(KtFreeDelay *d, KtHookCall *m, const KtHookRow *hook,
                                        free_instead, &call);
 
     count(m->v, done);
-    if (done == KT_DELAY_NO_ROOM) {
+    if (done == KT_DELAY_NO_ROOM || done == KT_DELAY_REFUSED) {
         drop_block(d, m, block.ptr);
     }
 }

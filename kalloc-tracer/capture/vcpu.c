@@ -113,3 +113,29 @@ bool kt_vcpu_write_reg(const KtVcpu *v, GsReg r, uint64_t value)
     g_byte_array_append(buf, (const uint8_t *)&value, sizeof(value));
     return qemu_plugin_write_register(v->handle[r], buf);
 }
+
+/* Write the old values back. Return false if one stays changed. */
+static bool undo_writes(const KtVcpu *v, const KtRegValue *to,
+                        const uint64_t *old, unsigned n)
+{
+    bool all = true;
+
+    while (n--) {
+        all &= kt_vcpu_write_reg(v, to[n].reg, old[n]);
+    }
+    return all;
+}
+
+KtWritten kt_vcpu_write_regs(const KtVcpu *v, const KtRegValue *to, unsigned n)
+{
+    uint64_t old[KT_VCPU_WRITES];
+
+    for (unsigned i = 0; i < n; i++) {
+        old[i] = kt_vcpu_reg(v, to[i].reg);
+        if (!kt_vcpu_write_reg(v, to[i].reg, to[i].value)) {
+            return undo_writes(v, to, old, i) ? KT_WRITTEN_NONE :
+                                                KT_WRITTEN_SOME;
+        }
+    }
+    return KT_WRITTEN_ALL;
+}

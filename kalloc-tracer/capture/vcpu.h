@@ -129,6 +129,26 @@ static inline uint64_t kt_vcpu_reg(const KtVcpu *v, GsReg r)
  *  false if it may not. */
 bool kt_vcpu_write_reg(const KtVcpu *v, GsReg r, uint64_t value);
 
+/** Registers that kt_vcpu_write_regs() writes at most. */
+#define KT_VCPU_WRITES 2
+
+/** struct KtRegValue - what a register is set to */
+typedef struct KtRegValue {
+    GsReg reg;
+    uint64_t value;
+} KtRegValue;
+
+/** What kt_vcpu_write_regs() has done. */
+typedef enum KtWritten {
+    KT_WRITTEN_NONE,    /* all registers are as before */
+    KT_WRITTEN_SOME,    /* those in front are set, and cannot be set back */
+    KT_WRITTEN_ALL,
+} KtWritten;
+
+/** kt_vcpu_write_regs() - Set @n registers, all or none if QEMU lets them be
+ *  set back. In a callback that may write. */
+KtWritten kt_vcpu_write_regs(const KtVcpu *v, const KtRegValue *to, unsigned n);
+
 /** kt_vcpu_arg_reg() - Return the register of argument @n, 0 to 7. */
 static inline GsReg kt_vcpu_arg_reg(unsigned n)
 {

@@ -52,6 +52,7 @@ static struct {
     bool hidden;
     bool trap;
     enum qemu_plugin_cb_flags flags;    /* of the callback that runs */
+    unsigned refused;                   /* writes, see fake-qemu.h */
     jmp_buf left;
     uint64_t pc;
     unsigned stops;
@@ -194,6 +195,12 @@ bool test_qemu_access(uint64_t va, const TestQemuAccess *a)
                        a->va, tb.insn.access_userdata);
     }
     return tb.insn.access;
+}
+
+void test_qemu_write(unsigned refused)
+{
+    qemu.flags = QEMU_PLUGIN_CB_RW_REGS;
+    qemu.refused = refused;
 }
 
 void test_qemu_when_translated(void (*fn)(void *opaque), void *opaque)
@@ -380,10 +387,15 @@ bool qemu_plugin_write_register(struct qemu_plugin_register *handle,
 {
     uint64_t *reg = &qemu.reg[GPOINTER_TO_UINT(handle) - 1];
 
+    bool refused = qemu.refused & 1;
+
+    qemu.refused >>= 1;
     g_assert_cmpint(qemu.flags, >=, QEMU_PLUGIN_CB_RW_REGS);
     g_assert_cmpuint(buf->len, ==, sizeof(*reg));
-    memcpy(reg, buf->data, sizeof(*reg));
-    return true;
+    if (!refused) {
+        memcpy(reg, buf->data, sizeof(*reg));
+    }
+    return !refused;
 }
 
 void qemu_plugin_set_pc(uint64_t vaddr)

@@ -42,6 +42,9 @@ bool test_qemu_access(uint64_t va, const TestQemuAccess *a);
 bool test_qemu_traps(uint64_t va);
 /** test_qemu_page_updates() - how many pages the plugin has changed. */
 unsigned test_qemu_page_updates(void);
+/** test_qemu_write() - be in a callback that may write registers. @refused: bit
+ *  N: the Nth write from now on fails, from 0. */
+void test_qemu_write(unsigned refused);
 /** test_qemu_when_translated() - call @fn once, after the next instruction is
  *  translated and before it runs. */
 void test_qemu_when_translated(void (*fn)(void *opaque), void *opaque);

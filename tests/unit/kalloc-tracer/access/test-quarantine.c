@@ -66,6 +66,7 @@ static uint64_t run_free(KtTracer *t, uint64_t ptr, uint32_t size,
     KtDelay done = kt_quarantine_delay(kt_quarantine_of(t), &block, may_none,
                                        instead, &call);
 
+    g_assert_cmpint(done, !=, KT_DELAY_REFUSED);
     g_assert_cmpint(call.changed, ==, done != KT_DELAY_NO_ROOM);
     g_assert_cmpint(!call.frees, ==, done != KT_DELAY_SWAPPED &&
                                          done != KT_DELAY_TWICE_SWAPPED);
@@ -134,7 +135,7 @@ static void a_double_free_is_ignored(void)
     g_assert_cmpuint(waiting(t, NULL), ==, 0);
     run_free(t, 1, 64, true);
     g_assert_cmpint(kt_quarantine_delay(q, &block, true, instead, &call), ==,
-                    KT_DELAY_NO_ROOM);
+                    KT_DELAY_REFUSED);
 }
 
 /* Another function frees a block that waits. */
@@ -296,11 +297,11 @@ static void a_refused_change_changes_nothing(void)
     Call call = { .refuses = true };
 
     g_assert_cmpint(kt_quarantine_delay(q, &block, true, instead, &call), ==,
-                    KT_DELAY_NO_ROOM);
+                    KT_DELAY_REFUSED);
     g_assert_cmpuint(waiting(t, NULL), ==, 0);
     run_free(t, 1, 64, true);
     g_assert_cmpint(kt_quarantine_delay(q, &block, true, instead, &call), ==,
-                    KT_DELAY_NO_ROOM);
+                    KT_DELAY_REFUSED);
     kt_quarantine_set(t, 0);
     g_assert_false(kt_quarantine_drain(q, instead, &call));
     call.refuses = false;

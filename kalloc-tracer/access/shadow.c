@@ -36,21 +36,40 @@ static uint64_t n_codes(const KtShadow *s)
     return s->len / KT_GRANULE;
 }
 
-/* A multiple of what an owner needs to be aligned. */
-static uint64_t touched_bytes(const KtShadow *s)
-{
-    return (n_codes(s) / PAGE + 7) & ~7ull;
-}
-
 static uint64_t n_pages(const KtShadow *s)
 {
     return n_codes(s) / OWNED;
 }
 
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + PAGE - 1) & -(uint64_t)PAGE;
+}
+
+static uint64_t touched_bytes(const KtShadow *s)
+{
+    return whole_pages(n_codes(s) / PAGE);
+}
+
+static uint64_t owner_bytes(const KtShadow *s)
+{
+    return whole_pages(n_pages(s) * sizeof(*s->owner));
+}
+
+static uint64_t marked_bytes(const KtShadow *s)
+{
+    return whole_pages(n_pages(s) * sizeof(*s->marked));
+}
+
+/* The number of pages from @touched to the end of @marked. */
+static uint64_t n_paid(const KtShadow *s)
+{
+    return (touched_bytes(s) + owner_bytes(s) + marked_bytes(s)) / PAGE;
+}
+
 static uint64_t mapped_bytes(const KtShadow *s)
 {
-    return n_codes(s) + touched_bytes(s) +
-           n_pages(s) * (sizeof(*s->owner) + sizeof(*s->marked));
+    return n_codes(s) + n_paid(s) * PAGE + n_paid(s);
 }
 
 /* ---- host memory -------------------------------------------------------- */
@@ -80,8 +99,7 @@ KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
     s->base = base;
     s->len = (len + SPAN - 1) & ~(SPAN - 1);
     s->budget = budget;
-    /* One mapping: the codes, the bytes of touched pages, the owners, the
-     * marked pages. */
+    /* One mapping; each array begins with a page. */
     s->codes = reserve(mapped_bytes(s));
     if (!s->codes) {
         g_set_error(errp, GS_ERROR, GS_ERROR_IO,
@@ -91,7 +109,8 @@ KtShadow *kt_shadow_new(uint64_t base, uint64_t len, KtBudget *budget,
     }
     s->touched = s->codes + n_codes(s);
     s->owner = (uint32_t *)(void *)(s->touched + touched_bytes(s));
-    s->marked = (uint8_t *)(s->owner + n_pages(s));
+    s->marked = (uint8_t *)s->owner + owner_bytes(s);
+    s->paid = s->marked + marked_bytes(s);
     return g_steal_pointer(&s);
 }
 
@@ -123,42 +142,71 @@ static void raise_end(KtShadow *s, uint64_t end)
     }
 }
 
-/* Charge a page of codes. Return false if the budget refuses. */
-static bool touch(KtShadow *s, uint64_t page)
+/* Charge a page of host memory, once. Return false if the budget refuses.
+ * @done: not 0 if it is charged */
+static bool charge(KtShadow *s, uint8_t *done)
 {
-    if (G_LIKELY(is_touched(s, page))) {
+    if (__atomic_load_n(done, __ATOMIC_RELAXED)) {
         return true;
     }
     if (!kt_budget_take(s->budget, KT_MEM_SHADOW, PAGE)) {
         return false;
     }
-    if (__atomic_exchange_n(&s->touched[page], 1, __ATOMIC_RELAXED)) {
+    if (__atomic_exchange_n(done, 1, __ATOMIC_RELAXED)) {
         kt_budget_release(s->budget, KT_MEM_SHADOW, PAGE);
     } else {
-        __atomic_fetch_add(&s->n_touched, 1, __ATOMIC_RELAXED);
-        raise_end(s, page + 1);
+        __atomic_fetch_add(&s->n_charged, 1, __ATOMIC_RELAXED);
     }
+    return true;
+}
+
+/* Charge the page of an array behind the codes. */
+static bool pay(KtShadow *s, const void *at)
+{
+    return charge(s, &s->paid[((const uint8_t *)at - s->touched) / PAGE]);
+}
+
+/* Charge a page of codes, and what is stored for it. Return false if the budget
+ * refuses. */
+static bool touch(KtShadow *s, uint64_t page)
+{
+    if (G_LIKELY(is_touched(s, page))) {
+        return true;
+    }
+    if (!pay(s, &s->touched[page]) || !pay(s, &s->owner[page * OWNERS]) ||
+        !pay(s, &s->marked[page * OWNERS]) || !charge(s, &s->touched[page])) {
+        return false;
+    }
+    raise_end(s, page + 1);
     return true;
 }
 
 uint64_t kt_shadow_bytes(const KtShadow *s)
 {
-    return __atomic_load_n(&s->n_touched, __ATOMIC_RELAXED) * PAGE;
+    return __atomic_load_n(&s->n_charged, __ATOMIC_RELAXED) * PAGE;
+}
+
+/* Set bytes to 0 and return their memory. The rest of the last page is not
+ * used by others. */
+static void discard(void *at, uint64_t len)
+{
+    if (madvise(at, len, MADV_DONTNEED)) {
+        memset(at, 0, len);
+    }
 }
 
 void kt_shadow_clear(KtShadow *s)
 {
-    uint64_t n = s->touched_end * PAGE;
+    uint64_t n = s->touched_end;
 
-    if (madvise(s->codes, n, MADV_DONTNEED)) {
-        memset(s->codes, 0, n);
-    }
-    memset(s->touched, 0, s->touched_end);
-    memset(s->owner, 0, s->touched_end * OWNERS * sizeof(*s->owner));
-    memset(s->marked, 0, s->touched_end * OWNERS);
+    discard(s->codes, n * PAGE);
+    discard(s->touched, n);
+    discard(s->owner, n * OWNERS * sizeof(*s->owner));
+    discard(s->marked, n * OWNERS);
+    discard(s->paid, n_paid(s));
     s->touched_end = 0;
     kt_budget_release(s->budget, KT_MEM_SHADOW, kt_shadow_bytes(s));
-    s->n_touched = 0;
+    s->n_charged = 0;
 }
 
 /* ---- ranges of codes ---------------------------------------------------- */
@@ -453,7 +501,8 @@ void kt_shadow_set_owner(KtShadow *s, uint64_t va, uint64_t len, uint32_t owner)
     for (uint64_t i = r.from / OWNED; i < (r.to + OWNED - 1) / OWNED; i++) {
         uint32_t *now = &s->owner[i], was;
 
-        if (__atomic_load_n(now, __ATOMIC_RELAXED) == owner) {
+        if (__atomic_load_n(now, __ATOMIC_RELAXED) == owner ||
+            !touch(s, i / OWNERS)) {
             continue;
         }
         was = __atomic_exchange_n(now, owner, __ATOMIC_RELAXED);

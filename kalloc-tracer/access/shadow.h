@@ -22,8 +22,9 @@
  *
  * Guest addresses index an array for [base, base + len) that is reserved, but
  * not filled: host memory is used by pages in which something was marked. A
- * budget, if given, is charged for each of these pages. If the budget refuses,
- * the granules of the page stay unknown.
+ * budget, if given, is charged for each of these pages, and for those of the
+ * arrays by page of the guest. If the budget refuses, the granules of the page
+ * stay unknown.
  *
  * A first level has a byte for each 4 KiB page of guest memory: is anything
  * known there? If few blocks are armed, most accesses need only this byte. A
@@ -64,12 +65,14 @@ typedef enum KtShadowState {
  * @base: the first address, aligned to 32 KiB
  * @len: bytes of guest memory, a multiple of 32 KiB
  * @codes: one a granule
- * @touched: one a page of @codes: not 0 if codes were written there
+ * @touched: one a page of @codes: not 0 if the page is charged
  * @owner: one a 4 KiB page of guest memory, see kt_shadow_set_owner()
  * @marked: one a 4 KiB page of guest memory, see kt_shadow_is_marked()
  * @touched_end: pages of @codes from here on were never touched
- * @n_touched: pages of @codes that are charged
+ * @n_charged: pages of host memory that are charged
  * @budget: (nullable, borrowed)
+ * @paid: one a page of host memory from @touched to the end of @marked: not 0
+ *        if it is charged
  */
 typedef struct KtShadow {
     uint64_t base;
@@ -79,8 +82,9 @@ typedef struct KtShadow {
     uint32_t *owner;
     uint8_t *marked;
     uint64_t touched_end;
-    uint64_t n_touched;
+    uint64_t n_charged;
     KtBudget *budget;
+    uint8_t *paid;
 } KtShadow;
 
 /**
@@ -232,7 +236,8 @@ void kt_shadow_use_slack(KtShadow *s, uint64_t va);
 bool kt_shadow_fresh(KtShadow *s, uint64_t va, uint64_t len);
 /** kt_shadow_set_owner() - the pages with a byte in [@va, @va + @len) are used
  *  by @owner, not 0. Where they were another's, all of the page becomes
- *  unknown: the slab that was there is gone, whoever freed its pages. */
+ *  unknown: the slab that was there is gone, whoever freed its pages. Where the
+ *  budget refuses memory, nothing is known, and nothing changes. */
 void kt_shadow_set_owner(KtShadow *s, uint64_t va, uint64_t len,
                          uint32_t owner);
 /** kt_shadow_forget() - make each granule unknown that has a byte in

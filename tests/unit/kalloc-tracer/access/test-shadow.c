@@ -12,6 +12,8 @@
 #define BASE 0xffff888000000000ull
 #define LEN  (1ull << 30)
 #define SPAN 0x8000ull      /* guest memory of a page of codes */
+/* Pages of host memory for what is stored by page of 4 MiB of guest memory. */
+#define MORE 3u
 
 static KtShadow *new_shadow(KtBudget *budget)
 {
@@ -235,11 +237,11 @@ static void memory_is_charged_by_pages(void)
     KtBudget *b = kt_budget_new(KT_BUDGET_MIN);
     KtShadow *s = new_shadow(b);
 
-    kt_budget_cap(b, KT_MEM_SHADOW, 2 * 4096);
+    kt_budget_cap(b, KT_MEM_SHADOW, (2 + MORE) * 4096);
     g_assert_true(kt_shadow_alloc(s, BASE, 8, 64, true));
     g_assert_true(kt_shadow_alloc(s, BASE + SPAN - 64, 65, 128, true));
-    g_assert_cmpuint(kt_shadow_bytes(s), ==, 2 * 4096);
-    g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, 2 * 4096);
+    g_assert_cmpuint(kt_shadow_bytes(s), ==, (2 + MORE) * 4096);
+    g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, (2 + MORE) * 4096);
     g_assert_false(kt_shadow_alloc(s, BASE + 5 * SPAN, 8, 64, true));
     g_assert_true(kt_shadow_alloc(s, BASE + 5 * SPAN, 8, 64, false));
     g_assert_true(kt_shadow_is_good(s, BASE + 5 * SPAN + 8, 8));
@@ -251,6 +253,41 @@ static void memory_is_charged_by_pages(void)
     g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, 0);
     kt_shadow_alloc(s, BASE + 9 * SPAN, 8, 64, true);
     kt_shadow_free(s);
+    g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, 0);
+    kt_budget_free(b);
+}
+
+/* Each page of owners is charged before it is written. Without room, an owner
+ * is not stored, and no block on its page is marked. */
+static void owners_are_charged(void)
+{
+    const uint64_t far = 8 << 20, pages = LEN / 4096;
+    KtBudget *b = kt_budget_new(KT_BUDGET_MIN);
+    g_autoptr(KtShadow) s = new_shadow(b);
+    uint64_t all = 0;
+
+    kt_shadow_set_owner(s, BASE, 64, 1);
+    g_assert_cmpuint(kt_shadow_bytes(s), ==, (1 + MORE) * 4096);
+    kt_shadow_set_owner(s, BASE + 64, 64, 1);
+    kt_shadow_set_owner(s, BASE, 64, 2);
+    g_assert_cmpuint(kt_shadow_bytes(s), ==, (1 + MORE) * 4096);
+    /* Another page of owners, the same page of marks. */
+    kt_shadow_set_owner(s, BASE + far, 64, 1);
+    g_assert_cmpuint(kt_shadow_bytes(s), ==, (3 + MORE) * 4096);
+    kt_budget_cap(b, KT_MEM_SHADOW, (4 + MORE) * 4096);
+    kt_shadow_set_owner(s, BASE + 2 * far, 64, 1);
+    g_assert_cmphex(s->owner[2 * far / 4096], ==, 0);
+    g_assert_false(kt_shadow_alloc(s, BASE + 2 * far, 8, 64, true));
+    g_assert_true(kt_shadow_is_good(s, BASE + 2 * far + 8, 1));
+    kt_shadow_clear(s);
+    g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, 0);
+    for (uint64_t i = 0; i < pages; i++) {
+        all |= s->owner[i];
+    }
+    g_assert_cmphex(all, ==, 0);
+    kt_shadow_set_owner(s, BASE, 64, 3);
+    g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, (1 + MORE) * 4096);
+    g_clear_pointer(&s, kt_shadow_free);
     g_assert_cmpuint(kt_budget_used(b, KT_MEM_SHADOW), ==, 0);
     kt_budget_free(b);
 }
@@ -330,7 +367,7 @@ static void vcpus_side_by_side(void)
     for (unsigned i = 0; i < VCPUS; i++) {
         pthread_join(v[i].thread, NULL);
     }
-    g_assert_cmpuint(kt_shadow_bytes(s), ==, 2 * 4096);
+    g_assert_cmpuint(kt_shadow_bytes(s), ==, (2 + MORE) * 4096);
 }
 
 static const TestCase cases[] = {
@@ -345,6 +382,7 @@ static const TestCase cases[] = {
     { "/shadow/fresh", fresh_slots_are_those_never_used },
     { "/shadow/ranges", first_bad_byte_of_a_range },
     { "/shadow/memory", memory_is_charged_by_pages },
+    { "/shadow/owners-are-charged", owners_are_charged },
     { "/shadow/bad-arguments", ranges_that_are_none },
     { "/shadow/naive", as_a_record_of_each_byte },
     { "/shadow/vcpus", vcpus_side_by_side },

@@ -71,4 +71,16 @@ bool gs_arch_repeats(const GsArch *arch, const uint8_t *insn, size_t len,
  *  instructions behind it go down. */
 bool gs_arch_counts_down(const GsArch *arch, const uint8_t *insn, size_t len);
 
+/**
+ * gs_arch_may_count_down() - may addresses of string instructions behind this
+ * code go down?
+ * @code: instructions of one function, from its entry on; @len: bytes there
+ *
+ * At the entry of a function they go up: so says the ABI.
+ *
+ * Returns: true for std in @code, and if in doubt: an unknown instruction.
+ */
+bool gs_arch_may_count_down(const GsArch *arch, const uint8_t *code,
+                            size_t len);
+
 #endif /* GS_API_OPERAND_H */

@@ -2,10 +2,11 @@
 /*
  * String instructions that repeat: see gs-operand.h.
  *
- * Owns gs_arch_repeats() and gs_arch_counts_down(). Source: Intel SDM, volume
- * 2, "REP", "MOVS", "STOS", "STD". Pure functions.
+ * Owns gs_arch_repeats(), gs_arch_counts_down() and gs_arch_may_count_down().
+ * Source: Intel SDM, volume 2, "REP", "MOVS", "STOS", "STD". Pure functions.
  */
 #include "guest-symbols/api/gs-operand.h"
+#include "guest-symbols/instructions/length-x86_64.h"
 
 #define REP         0xf3
 #define OPERAND_16  0x66
@@ -41,4 +42,17 @@ bool gs_arch_repeats(const GsArch *arch, const uint8_t *insn, size_t len,
 bool gs_arch_counts_down(const GsArch *arch, const uint8_t *insn, size_t len)
 {
     return arch->id == GS_ARCH_X86_64 && len && insn[0] == STD;
+}
+
+bool gs_arch_may_count_down(const GsArch *arch, const uint8_t *code, size_t len)
+{
+    for (size_t i = 0; arch->id == GS_ARCH_X86_64 && i < len;) {
+        size_t n = gs_x86_64_length(&code[i], len - i);
+
+        if (!n || gs_arch_counts_down(arch, &code[i], n)) {
+            return true;
+        }
+        i += n;
+    }
+    return false;
 }

@@ -142,16 +142,25 @@ static void on_range(unsigned vcpu_index, void *udata)
     }
 }
 
+/* If nobody knows where addresses go, only the first element is judged. */
 static void check_string(KtHookCall *m, uint64_t pc, uint64_t va, uint64_t len,
-                         bool write)
+                         const GsString *string, bool write)
 {
     KtSuspect s = {
         .pc = pc, .va = va, .len = len, .write = write,
         .shadow = shadow_of(va),
     };
 
-    if (kt_shadow_find_bad(s.shadow, va, len, &s.bad, &s.state)) {
+    if (!kt_shadow_find_bad(s.shadow, va, len, &s.bad, &s.state)) {
+        return;
+    }
+    if (kt_watch_may_count_down(m, pc)) {
+        s.len = string->unit;
+    }
+    if (s.bad - va < s.len) {
         kt_access_watch_suspect(&watch, m, &s);
+    } else {
+        kt_vcpu_count(m->v, KT_CNT_ACCESS_NO_DIRECTION, 1);
     }
 }
 
@@ -168,10 +177,10 @@ static void on_string(unsigned vcpu_index, void *udata)
     }
     len = kt_watch_string_len(m.v, &string);
     if (string.loads) {
-        check_string(&m, pc, kt_vcpu_pointer(m.v, 1), len, false);
+        check_string(&m, pc, kt_vcpu_pointer(m.v, 1), len, &string, false);
     }
     m.have_stack = false;
-    check_string(&m, pc, kt_vcpu_pointer(m.v, 0), len, true);
+    check_string(&m, pc, kt_vcpu_pointer(m.v, 0), len, &string, true);
 }
 
 /* At the entry of ksize() before 6.1: the caller may use the slack. */

@@ -44,6 +44,25 @@ uint64_t kt_watch_string_len(const KtVcpu *v, const GsString *s)
     return MIN(kt_vcpu_arg(v, 3), RANGE_MAX / s->unit) * s->unit;
 }
 
+/* Functions of the kernel are not that long; each suspect costs a walk. */
+#define CODE_MAX 0x4000u
+
+bool kt_watch_may_count_down(const KtHookCall *m, uint64_t pc)
+{
+    const GsKernel *k = m->c->kernel;
+    g_autofree uint8_t *code = NULL;
+    GsSymbol sym;
+    size_t n;
+
+    if (!gs_kernel_symbolize(k, pc, &sym) || pc - sym.va > CODE_MAX) {
+        return true;
+    }
+    n = pc - sym.va;
+    code = g_malloc(n);
+    return !kt_guest_read(m->boot->guest, sym.va, code, n) ||
+           gs_arch_may_count_down(gs_kernel_arch(k), code, n);
+}
+
 uint64_t kt_watch_range_len(const KtHookCall *m, const KtCodeRow *row)
 {
     uint64_t unit = row->unit == KT_PAGE ?

@@ -57,6 +57,17 @@ GsString kt_watch_string(unsigned how);
 /** kt_watch_string_len() - Return the bytes that a string instruction that has
  *  not begun writes, and reads if it loads, at most 16 MiB. */
 uint64_t kt_watch_string_len(const KtVcpu *v, const GsString *s);
+/**
+ * kt_watch_may_count_down() - Return true if addresses of the string
+ * instruction at @pc may go down: its function has std in front of @pc, or
+ * cannot be read
+ *
+ * The direction itself is not known to plugins. Else addresses go up: functions
+ * are called so, and an interrupt comes back to the same function. Handlers of
+ * exceptions begin with any direction; they have cld in front of all string
+ * instructions.
+ */
+bool kt_watch_may_count_down(const KtHookCall *m, uint64_t pc);
 
 /** kt_watch_range_len() - Return the bytes that a call of a RANGE function, at
  *  its entry, reads or writes, at most 16 MiB. */

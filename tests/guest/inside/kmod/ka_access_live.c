@@ -414,11 +414,34 @@ KA_CASE(quiet_words)
     return n == 12 ? 0 : -EIO;
 }
 
+#ifdef CONFIG_X86_64
+/* Clear a block from its last word down. The jump begins another block of
+ * instructions for QEMU, in which nobody sees std. */
+KA_CASE(quiet_down)
+{
+    u8 *p = ka_access_alloc(120), *at = p + 112;
+    long n = 15;
+
+    if (!p) {
+        return -ENOMEM;
+    }
+    asm volatile("std\n\t"
+                 "jmp 1f\n"
+                 "1:\trep stosq\n\t"
+                 "cld" : "+D" (at), "+c" (n) : "a" (0L) : "memory");
+    ka_access_free(p);
+    return at == p - 8 ? 0 : -EINVAL;
+}
+#endif
+
 const struct ka_case ka_live_cases[] = {
     KA_ROW(next_live), KA_ROW(next_freed), KA_ROW(left_live),
     KA_ROW(next_slot), KA_ROW(left_slot), KA_ROW(next_page), KA_ROW(reused),
     KA_ROW(reused_kmalloc), KA_ROW(quiet_typesafe), KA_ROW(quiet_constructor),
     KA_ROW(quiet_realloc), KA_ROW(quiet_ksize), KA_ROW(quiet_queued),
     KA_ROW(quiet_words),
+#ifdef CONFIG_X86_64
+    KA_ROW(quiet_down),
+#endif
     {}
 };

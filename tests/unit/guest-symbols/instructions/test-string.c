@@ -73,6 +73,33 @@ static void test_std_counts_down(void)
     g_assert_false(gs_arch_counts_down(gs_arch_nth(0), NULL, 0));
 }
 
+/* The byte of std in another instruction is no std; half an instruction is not
+ * known. */
+static void test_functions_count_down(void)
+{
+    static const struct {
+        uint8_t code[8];
+        size_t len;
+        bool down;
+    } rows[] = {
+        { { 0 }, 0, false },
+        { { 0xe8, 0xfd, 0xfd, 0xff, 0xff, 0x90 }, 6, false },
+        { { 0x48, 0x8b, 0x7d, 0xfd, 0xfc }, 5, false },
+        { { 0x48, 0x8b, 0x7d, 0xfd, 0xfd, 0xeb, 0x00 }, 7, true },
+        { { 0xfd, 0xfc, 0x90 }, 3, true },
+        { { 0x90, 0xe8, 0x00, 0x00 }, 4, true },
+        { { 0x06 }, 1, true },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_assert_cmpint(gs_arch_may_count_down(gs_arch_nth(0), rows[i].code,
+                                               rows[i].len),
+                        ==, rows[i].down);
+        g_assert_false(gs_arch_may_count_down(gs_arch_nth(1), rows[i].code,
+                                              rows[i].len));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -80,6 +107,7 @@ int main(int argc, char **argv)
         { "/string/other-architectures-have-none",
           test_other_architectures_have_none },
         { "/string/std-counts-down", test_std_counts_down },
+        { "/string/functions-count-down", test_functions_count_down },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

@@ -2,6 +2,8 @@
 /* Code areas: see code-areas.h. */
 #include "kalloc-tracer/access/code-areas.h"
 
+#include "kalloc-tracer/base/sorted.h"
+
 typedef struct Area {
     uint64_t start, end;
 } Area;
@@ -30,18 +32,7 @@ void kt_code_areas_free(KtCodeAreas *a)
 /* Count the areas that start at or below @va. */
 static unsigned n_up_to(const KtCodeAreas *a, uint64_t va)
 {
-    unsigned low = 0, high = a->area->len;
-
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-
-        if (area_at(a, middle)->start <= va) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return kt_sorted_up_to(a->area->data, a->area->len, sizeof(Area), va);
 }
 
 /* Areas that touch or overlap the new one become a part of it. */

@@ -13,6 +13,7 @@
  */
 #include "kalloc-tracer/access/access-rules.h"
 #include "kalloc-tracer/api/kt-types.h"
+#include "kalloc-tracer/base/sorted.h"
 
 #include <string.h>
 
@@ -350,18 +351,8 @@ void kt_code_classes_free(KtCodeClasses *c)
 /* Count the functions that start at or below @va. */
 static unsigned n_up_to(const KtCodeClasses *c, uint64_t va)
 {
-    unsigned low = 0, high = c->functions->len;
-
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-
-        if (kt_code_classes_nth(c, middle)->start <= va) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return kt_sorted_up_to(c->functions->data, c->functions->len,
+                           sizeof(KtCodeFunction), va);
 }
 
 const KtCodeFunction *kt_code_classes_nth(const KtCodeClasses *c, unsigned i)

@@ -2,15 +2,16 @@
 /* Arming: see arming.h. */
 #include "kalloc-tracer/access/arming.h"
 
+#include "kalloc-tracer/base/pair.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 /* Places that are kept; what others explain is only in the counters. */
 #define PLACES_MAX 4096u
 
-/* An instruction that explained accesses, the key and the value of a table. */
+/* An instruction that explained accesses, the key and the value of a table.
+ * @of: its address and the reason */
 typedef struct Place {
-    uint64_t pc;
-    uint64_t why;
+    KtPair of;
     uint64_t n;
 } Place;
 
@@ -45,27 +46,13 @@ const char *kt_access_reason_name(KtAccessReason why)
 
 /* ---- the part ------------------------------------------------------------ */
 
-static guint place_hash(gconstpointer key)
-{
-    const Place *p = key;
-    uint64_t both = p->pc ^ p->why << 56;
-
-    return gs_number_hash(&both);
-}
-
-static gboolean place_equal(gconstpointer a, gconstpointer b)
-{
-    const Place *x = a, *y = b;
-
-    return x->pc == y->pc && x->why == y->why;
-}
-
 static void *new_arming(KtBudget *budget)
 {
     KtArming *a = g_new0(KtArming, 1);
 
     a->budget = budget;
-    a->places = g_hash_table_new_full(place_hash, place_equal, g_free, NULL);
+    a->places = g_hash_table_new_full(kt_pair_hash, kt_pair_equal, g_free,
+                                      NULL);
     a->disarmed = g_string_new(NULL);
     g_mutex_init(&a->lock);
     return a;
@@ -158,7 +145,7 @@ void kt_access_places(KtTracer *t, KtAccessPlaceFn fn, void *opaque)
     while (g_hash_table_iter_next(&iter, &key, NULL)) {
         const Place *p = key;
 
-        if (!fn((KtAccessReason)p->why, p->pc, p->n, opaque)) {
+        if (!fn((KtAccessReason)p->of.b, p->of.a, p->n, opaque)) {
             break;
         }
     }
@@ -209,7 +196,7 @@ void kt_arming_disarmed(KtArming *a, KtCacheId cache)
 
 void kt_arming_explain(KtArming *a, KtAccessReason why, uint64_t pc)
 {
-    const Place key = { .pc = pc, .why = why, .n = 1 };
+    const Place key = { .of = { pc, why }, .n = 1 };
     Place *p;
 
     g_mutex_lock(&a->lock);

@@ -2,14 +2,17 @@
 /* Verify: see verify.h. */
 #include "kalloc-tracer/access/verify.h"
 
+#include "kalloc-tracer/base/pair.h"
+
 #define CACHES (UINT16_MAX + 1u)
 
 /* Guest time between looks, in microseconds. */
 static const uint32_t again_us[] = { 1000, 10000, 100000 };
 
-/* An instruction and the cache of the objects that it accesses. */
+/* An instruction and the cache of the objects that it accesses. @of: its
+ * address and the id of the cache */
 typedef struct Key {
-    uint64_t pc, cache;
+    KtPair of;
     bool decided;
 } Key;
 
@@ -20,24 +23,14 @@ typedef struct Decided {
     bool first;
 } Decided;
 
-static guint key_hash(gconstpointer key)
+static KtPair pair_of(uint64_t pc, KtCacheId cache)
 {
-    const Key *k = key;
-    uint64_t both = k->pc ^ k->cache << 48;
-
-    return gs_number_hash(&both);
-}
-
-static gboolean key_equal(gconstpointer a, gconstpointer b)
-{
-    const Key *x = a, *y = b;
-
-    return x->pc == y->pc && x->cache == y->cache;
+    return (KtPair) { pc, cache.v };
 }
 
 static Key *find_key(KtVerify *v, uint64_t pc, KtCacheId cache)
 {
-    const Key key = { .pc = pc, .cache = cache.v };
+    const KtPair key = pair_of(pc, cache);
 
     return g_hash_table_lookup(v->keys, &key);
 }
@@ -53,7 +46,8 @@ KtVerify *kt_verify_new(void)
 
     g_mutex_init(&v->lock);
     g_cond_init(&v->changed);
-    v->keys = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
+    v->keys = g_hash_table_new_full(kt_pair_hash, kt_pair_equal, g_free,
+                                    NULL);
     v->held = g_array_new(FALSE, FALSE, sizeof(KtHeldAccess));
     v->disarmed = g_new0(uint64_t, CACHES / 64);
     v->due_us = UINT64_MAX;
@@ -82,7 +76,7 @@ bool kt_verify_is_disarmed(const KtVerify *v, KtCacheId cache)
 
 KtVerifyAnswer kt_verify_ask(KtVerify *v, uint64_t pc, KtCacheId cache)
 {
-    const Key key = { .pc = pc, .cache = cache.v };
+    const Key key = { .of = pair_of(pc, cache) };
     KtVerifyAnswer answer = KT_VERIFY_LOOK;
     const Key *known;
 
@@ -292,9 +286,10 @@ void kt_verify_release(KtVerify *v, uint64_t va, uint64_t len,
     g_mutex_lock(&v->lock);
     for (unsigned i = 0; i < v->held->len;) {
         const KtHeldAccess *h = held_at(v, i);
+        const KtPair key = pair_of(h->pc, h->cache);
 
         if (h->bad - va < len) {
-            g_hash_table_remove(v->keys, &(Key) { h->pc, h->cache.v, false });
+            g_hash_table_remove(v->keys, &key);
             move(v, i, KT_VERDICT_UNVERIFIED, decided);
         } else {
             i++;

@@ -155,7 +155,7 @@ static void *new_quarantine(KtBudget *budget)
     KtQuarantine *q = g_new0(KtQuarantine, 1);
 
     q->budget = budget;
-    q->index = g_hash_table_new(g_direct_hash, g_direct_equal);
+    q->index = g_hash_table_new(gs_number_hash_direct, g_direct_equal);
     g_mutex_init(&q->lock);
     return q;
 }

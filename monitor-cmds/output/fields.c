@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Getters of the output fields, one for each row of fields.def, and the rule
- * when a field is printed. A getter returns false if the value is unknown.
+ * Getters of the output fields, one for each row of fields.def. A getter
+ * returns false if the value is unknown.
  *
  * Called by the formatters after the rows were copied, without the tracer's
  * lock: names of tasks, caches and hooks stay valid while the tracer exists.
@@ -491,109 +491,3 @@ const McField mc_fields[MC_FIELD__COUNT] = {
     },
 #include "monitor-cmds/table/fields.def"
 };
-
-static bool row_is_freed(const McRow *row)
-{
-    return row->block &&
-           (row->block->past || row->block->state == KT_BLOCK_FREED);
-}
-
-static bool is_access(const McRow *row)
-{
-    return row->error && kt_error_is_access(row->error->kind);
-}
-
-/* Of a slot without a block nothing is known but its place. */
-static bool is_of_slot(const McField *f)
-{
-    switch (f->group) {
-    case MC_GROUP_HIT:
-    case MC_GROUP_SLOT:
-    case MC_GROUP_CORE:
-    case MC_GROUP_UNSEEN:
-    case MC_GROUP_LISTED:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
-{
-    if (row->slot && !row->block && !is_of_slot(f)) {
-        return false;
-    }
-    switch (f->group) {
-    case MC_GROUP_PLACE:
-        return row->place;
-    case MC_GROUP_REG:
-        return row->place && row->place->reg;
-    case MC_GROUP_WORD:
-        return row->place && !row->place->reg;
-    case MC_GROUP_OBJECT:
-        return row->object;
-    case MC_GROUP_HIT:
-        return row->hit;
-    case MC_GROUP_SLOT:
-        return row->slot && row->slot->numbered;
-    case MC_GROUP_CORE:
-    case MC_GROUP_BLOCK:
-        return true;
-    case MC_GROUP_UNSEEN:
-        return row->slot && !row->block;
-    case MC_GROUP_LISTED:
-        return row->slot && row->slot->list;
-    case MC_GROUP_RCU:
-        return row->block && row->block->rcu_queued;
-    case MC_GROUP_FREE:
-        return row_is_freed(row);
-    case MC_GROUP_ERROR:
-        return row->error;
-    case MC_GROUP_AWAY:
-        return row->error && (verbose || (row->block &&
-                                          row->block->va != row->error->va));
-    case MC_GROUP_CODED:
-        return row->error && row->error->va >= KT_ERROR_POINTER;
-    case MC_GROUP_SIZED:
-        return row->error && (row->error->kind == KT_ERR_WRONG_SIZE ||
-                              row->error->kind == KT_ERR_WRONG_ORDER);
-    case MC_GROUP_ORDER:
-        return row->error && row->error->kind == KT_ERR_WRONG_ORDER;
-    case MC_GROUP_LEFT:
-        return row->error && row->error->kind == KT_ERR_OBJECTS_LEFT;
-    case MC_GROUP_ACCESS:
-        return is_access(row);
-    case MC_GROUP_INSTRUCTION:
-        return is_access(row) && !(row->error->access.flags & KT_EVF_RANGE);
-    case MC_GROUP_REPEATS:
-        return is_access(row) && (verbose || row->error->access.count > 1);
-    case MC_GROUP_BESIDE:
-        return is_access(row) && row->error->access.has_neighbour;
-    case MC_GROUP_SAME:
-        return row->same;
-    case MC_GROUP_LEAK:
-        return row->leak;
-    case MC_GROUP_KEPT:
-        return row->kept;
-    case MC_GROUP_HELD:
-        return held(row);
-    case MC_GROUP_REF:
-        return row->ref;
-    case MC_GROUP_V:
-        return verbose;
-    case MC_GROUP_V_FREE:
-        return verbose && row_is_freed(row);
-    case MC_GROUP_V_ERROR:
-        return verbose && row->error;
-    case MC_GROUP_V_LEFT:
-        return row->error && (verbose ||
-                              row->error->kind == KT_ERR_OBJECTS_LEFT);
-    case MC_GROUP_V_LEAK:
-        return verbose && row->leak;
-    case MC_GROUP_V_BESIDE:
-        return verbose && is_access(row) && row->error->access.has_neighbour;
-    case MC_GROUP__COUNT:
-        break;
-    }
-    return false;
-}

@@ -8,8 +8,8 @@
 
 #include "kalloc-tracer/api/kt-types.h"
 
-/** struct KtNeighbour - a live block in front of an access. An access far
- *  behind the end of this block looks like one to the memory there. */
+/** struct KtNeighbour - a live block beside an access. An access far behind the
+ *  end of this block, or in front of it, looks like one to the memory there. */
 typedef struct KtNeighbour {
     uint64_t va;
     uint64_t requested;
@@ -30,7 +30,9 @@ typedef struct KtNeighbour {
  * @flags: KT_EVF_WRITE, KT_EVF_RANGE, of the first
  * @has_neighbour: @neighbour is live, and ends at most 256 bytes in front of
  *                 the first bad byte of the first access
- * @distance: bytes between this end and that byte
+ * @behind: it begins so far behind this byte instead: only of free slots, which
+ *          an access in front of a block meets
+ * @distance: bytes between its end, or its start, and this byte
  */
 typedef struct KtErrorAccess {
     uint64_t pc;
@@ -39,6 +41,7 @@ typedef struct KtErrorAccess {
     uint64_t last_us;
     uint8_t flags;
     bool has_neighbour;
+    bool behind;
     uint16_t distance;
     KtNeighbour neighbour;
 } KtErrorAccess;

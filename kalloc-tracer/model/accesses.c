@@ -9,7 +9,8 @@
  */
 #include "kalloc-tracer/model/model-internal.h"
 
-/* A live block that ends so far in front of an access is named with it. */
+/* A live block that ends so far in front of an access, or begins so far behind
+ * it, is named with it. */
 #define NEIGHBOUR_MAX 256u
 /* Blocks that are examined to find it: more do not fit in so many bytes. */
 #define NEIGHBOUR_STEPS 32u
@@ -133,6 +134,27 @@ static uint32_t find_neighbour(const KtModel *m, const Access *a)
     return 0;
 }
 
+/* Find the live block that begins at most NEIGHBOUR_MAX bytes behind the bad
+ * byte, likewise. */
+static uint32_t find_behind(const KtModel *m, const Access *a)
+{
+    uint64_t at = a->bad;
+
+    for (unsigned i = 0; i < NEIGHBOUR_STEPS; i++) {
+        KtMapEntry e = kt_map_above(&m->map[KT_MAP_MAIN], at);
+        const KtRec *r = e.val ? kt_rec(&m->blocks, e.val) : NULL;
+
+        if (!r || r->va - a->bad > NEIGHBOUR_MAX) {
+            return 0;
+        }
+        if (!r->freed) {
+            return r->old ? 0 : e.val;
+        }
+        at = e.key;
+    }
+    return 0;
+}
+
 static KtNeighbour neighbour_of(const KtModel *m, uint32_t index)
 {
     const KtRec *r = kt_rec(&m->blocks, index);
@@ -142,6 +164,33 @@ static KtNeighbour neighbour_of(const KtModel *m, uint32_t index)
         .us = r->alloc_us, .stack = { r->stack }, .task = { r->task },
         .cache = { r->cache },
     };
+}
+
+/* Add the live block beside an access, the nearer one. */
+static void add_neighbour(const KtModel *m, const Access *a, KtErrorKind kind,
+                          KtErrorAccess *to)
+{
+    uint32_t front = kind == KT_ERR_OUT_OF_BOUNDS ? 0 : find_neighbour(m, a);
+    uint32_t behind = kind == KT_ERR_FREE_SLOT ? find_behind(m, a) : 0;
+    uint64_t before = 0;
+
+    if (behind) {
+        to->neighbour = neighbour_of(m, behind);
+        before = to->neighbour.va - a->bad;
+        to->has_neighbour = to->behind = true;
+        to->distance = (uint16_t)before;
+    }
+    if (front) {
+        const KtNeighbour n = neighbour_of(m, front);
+        uint64_t after = a->bad - n.va - n.requested;
+
+        if (!behind || after <= before) {
+            to->neighbour = n;
+            to->has_neighbour = true;
+            to->behind = false;
+            to->distance = (uint16_t)after;
+        }
+    }
 }
 
 static uint64_t first_frame(const KtModel *m, KtStackId stack)
@@ -158,7 +207,6 @@ static uint64_t first_frame(const KtModel *m, KtStackId stack)
 static void add_access_error(KtModel *m, const Access *a, KtErrorKind kind)
 {
     const KtEvent *ev = a->ev;
-    uint32_t beside = kind == KT_ERR_OUT_OF_BOUNDS ? 0 : find_neighbour(m, a);
     KtError err = {
         .kind = kind, .va = ev->va, .has_block = a->index != 0,
         .stack = ev->stack, .task = ev->task, .cpu = ev->cpu,
@@ -173,12 +221,7 @@ static void add_access_error(KtModel *m, const Access *a, KtErrorKind kind)
         kt_blocks_get(&m->blocks, a->index, &err.block);
     }
     err.access.offset = a->bad - (a->index ? err.block.va : ev->va);
-    if (beside) {
-        err.access.has_neighbour = true;
-        err.access.neighbour = neighbour_of(m, beside);
-        err.access.distance = (uint16_t)(a->bad - err.access.neighbour.va -
-                                         err.access.neighbour.requested);
-    }
+    add_neighbour(m, a, kind, &err.access);
     if (!kt_errors_add_access(&m->errors, &err)) {
         kt_model_count(m, KT_CNT_DROP_ERROR);
     }

@@ -301,7 +301,7 @@ static void pack_access(const KtErrorAccess *a, GsOut *p)
     gs_out_varint(p, a->count);
     gs_out_step(p, 0, a->last_us);
     gs_out_varint(p, a->flags);
-    gs_out_varint(p, a->has_neighbour);
+    gs_out_varint(p, a->has_neighbour + a->behind);
     if (a->has_neighbour) {
         gs_out_varint(p, a->distance);
         gs_out_varint(p, a->neighbour.va);
@@ -316,12 +316,16 @@ static void pack_access(const KtErrorAccess *a, GsOut *p)
 static void unpack_access(KtErrorAccess *a, GsBytes *u,
                           const KtSnapshotIds *ids)
 {
+    uint64_t beside;
+
     a->pc = gs_bytes_varint(u, UINT64_MAX);
     a->offset = gs_bytes_varint(u, UINT64_MAX);
     a->count = gs_bytes_varint(u, UINT64_MAX);
     a->last_us = unpack_us(u, 0);
     a->flags = gs_bytes_upto(u, UINT8_MAX, "flags of an access");
-    a->has_neighbour = gs_bytes_upto(u, 1, "a flag");
+    beside = gs_bytes_upto(u, 2, "the side of a neighbour");
+    a->has_neighbour = beside > 0;
+    a->behind = beside > 1;
     if (a->has_neighbour) {
         a->distance = gs_bytes_upto(u, UINT16_MAX, "a distance");
         a->neighbour.va = gs_bytes_varint(u, UINT64_MAX);

@@ -32,6 +32,27 @@ static bool is_of_slot(const McField *f)
     }
 }
 
+static bool access_has(const KtErrorAccess *a, McFieldGroup group,
+                       bool verbose)
+{
+    switch (group) {
+    case MC_GROUP_INSTRUCTION:
+        return !(a->flags & KT_EVF_RANGE);
+    case MC_GROUP_REPEATS:
+        return verbose || a->count > 1;
+    case MC_GROUP_BESIDE:
+        return a->has_neighbour;
+    case MC_GROUP_FRONT:
+        return a->has_neighbour && !a->behind;
+    case MC_GROUP_BEHIND:
+        return a->behind;
+    case MC_GROUP_V_BESIDE:
+        return verbose && a->has_neighbour;
+    default:
+        return true;
+    }
+}
+
 bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
 {
     if (row->slot && !row->block && !is_of_slot(f)) {
@@ -76,13 +97,14 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
     case MC_GROUP_LEFT:
         return row->error && row->error->kind == KT_ERR_OBJECTS_LEFT;
     case MC_GROUP_ACCESS:
-        return is_access(row);
     case MC_GROUP_INSTRUCTION:
-        return is_access(row) && !(row->error->access.flags & KT_EVF_RANGE);
     case MC_GROUP_REPEATS:
-        return is_access(row) && (verbose || row->error->access.count > 1);
     case MC_GROUP_BESIDE:
-        return is_access(row) && row->error->access.has_neighbour;
+    case MC_GROUP_FRONT:
+    case MC_GROUP_BEHIND:
+    case MC_GROUP_V_BESIDE:
+        return is_access(row) &&
+               access_has(&row->error->access, f->group, verbose);
     case MC_GROUP_SAME:
         return row->same;
     case MC_GROUP_LEAK:
@@ -105,8 +127,6 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
                               row->error->kind == KT_ERR_OBJECTS_LEFT);
     case MC_GROUP_V_LEAK:
         return verbose && row->leak;
-    case MC_GROUP_V_BESIDE:
-        return verbose && is_access(row) && row->error->access.has_neighbour;
     case MC_GROUP__COUNT:
         break;
     }

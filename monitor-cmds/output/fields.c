@@ -403,6 +403,11 @@ GETTER(neighbour_distance)
     return put(v, row->error->access.distance);
 }
 
+GETTER(neighbour_before)
+{
+    return put(v, row->error->access.distance);
+}
+
 GETTER(neighbour_alloc)
 {
     return put_stack(v, row->error->access.neighbour.stack);

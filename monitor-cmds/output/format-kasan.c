@@ -200,28 +200,40 @@ static void print_block(McOut *out, const KtError *e)
     print_place(out, e, e->va);
 }
 
-/* Print what KASAN has no words for: a block that this may be an overflow of,
- * and how often it happened. */
-static void print_more(McOut *out, const KtError *e)
+/* Print the block that an access may be meant for: of a free slot as KASAN does
+ * of a block, else behind it. */
+static void print_neighbour(McOut *out, const KtError *e)
 {
     const KtErrorAccess *a = &e->access;
-    uint64_t end = a->neighbour.va + a->neighbour.requested;
+    const KtNeighbour *n = &a->neighbour;
 
+    if (!e->has_block) {
+        print_track(out, e, "Allocated", n->task, n->stack);
+    }
+    put_line(out, e, "The buggy address is %s %u bytes to the %s of",
+             e->has_block ? "also" : "located", a->distance,
+             a->behind ? "left" : "right");
+    put_line(out, e, " allocated %" PRIu64 "-byte region [%016" PRIx64
+             ", %016" PRIx64 ")", n->requested, n->va, n->va + n->requested);
+    if (e->has_block) {
+        put_line(out, e, "%s", "");
+        print_track(out, e, "Allocated", n->task, n->stack);
+    }
+}
+
+/* Print what KASAN has no words for: another block that this may be an access
+ * to, and how often it happened. */
+static void print_more(McOut *out, const KtError *e)
+{
     if (!kt_error_is_access(e->kind)) {
         return;
     }
-    if (a->has_neighbour) {
-        put_line(out, e, "The buggy address is also %u bytes to the right of",
-                 a->distance);
-        put_line(out, e, " allocated %" PRIu64 "-byte region [%016" PRIx64
-                 ", %016" PRIx64 ")", a->neighbour.requested, a->neighbour.va,
-                 end);
-        put_line(out, e, "%s", "");
-        print_track(out, e, "Allocated", a->neighbour.task,
-                    a->neighbour.stack);
+    if (e->access.has_neighbour) {
+        print_neighbour(out, e);
     }
-    if (a->count > 1) {
-        put_line(out, e, "%" PRIu64 " accesses of this kind so far", a->count);
+    if (e->access.count > 1) {
+        put_line(out, e, "%" PRIu64 " accesses of this kind so far",
+                 e->access.count);
     }
 }
 

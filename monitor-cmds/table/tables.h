@@ -130,7 +130,9 @@ typedef enum McFieldGroup {
     MC_GROUP_ACCESS,        /* errors of accesses */
     MC_GROUP_INSTRUCTION,   /* those that are not by a whole function */
     MC_GROUP_REPEATS,       /* those that were made more than once */
-    MC_GROUP_BESIDE,        /* those with a live block in front */
+    MC_GROUP_BESIDE,        /* those with a live block beside */
+    MC_GROUP_FRONT,         /* in front */
+    MC_GROUP_BEHIND,
     MC_GROUP_SAME,          /* lines that stand for several blocks */
     MC_GROUP_LEAK,
     MC_GROUP_KEPT,

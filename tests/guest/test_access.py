@@ -174,6 +174,9 @@ def check_slot(truth, errors):
     want = 'free-slot', truth.rw, truth.size, truth.at
     assert (e['error'], e['error_access'], e['error_access_size'],
             int(e['error_va'], 16)) == want, f'not {want}: {text}'
+    if truth.at < truth.block:
+        assert (int(e['neighbour_va'], 16), int(e['neighbour_before'], 16)) \
+            == (truth.block, truth.block - truth.at), text
 
 
 def check_case(tap, kernel, name, truth, errors, report):

@@ -35,6 +35,52 @@ static const NaiveBlock *neighbour(const Naive *m, uint64_t at, uint64_t bad)
     return NULL;
 }
 
+/* The live block nearest behind @bad, likewise. */
+static const NaiveBlock *behind(const Naive *m, uint64_t bad)
+{
+    uint64_t at = bad;
+
+    for (unsigned i = 0; i < 32; i++) {
+        const NaiveBlock *best = NULL;
+
+        for (unsigned k = 0; k < m->blocks->len; k++) {
+            const NaiveBlock *x = naive_nth(m, k);
+
+            if (!x->pages && x->b.va > at && (!best || x->b.va < best->b.va)) {
+                best = x;
+            }
+        }
+        if (!best || best->b.va - bad > NEAR) {
+            return NULL;
+        }
+        if (best->b.state == KT_BLOCK_ALLOCATED) {
+            return best->old ? NULL : best;
+        }
+        at = best->b.va;
+    }
+    return NULL;
+}
+
+/* Add the nearer one of both, which can be NULL. */
+static void beside(KtErrorAccess *to, uint64_t bad, const NaiveBlock *before,
+                   const NaiveBlock *after)
+{
+    uint64_t left = before ? bad - (before->b.va + before->b.requested) :
+                             NEAR + 1;
+    uint64_t right = after ? after->b.va - bad : NEAR + 1;
+    const NaiveBlock *n = left <= right ? before : after;
+
+    if (n) {
+        to->has_neighbour = true;
+        to->behind = n == after;
+        to->distance = (uint16_t)MIN(left, right);
+        to->neighbour = (KtNeighbour) {
+            n->b.va, n->b.requested, n->b.alloc_us, n->b.alloc_stack,
+            n->b.alloc_task, n->b.cache,
+        };
+    }
+}
+
 static bool is_same(const KtError *a, const KtError *b)
 {
     return a->kind == b->kind && a->access.pc == b->access.pc &&
@@ -68,15 +114,9 @@ static void add(Naive *m, KtErrorKind kind, const KtEvent *ev, uint64_t bad,
     e->access = (KtErrorAccess) {
         .pc = pc_of(ev->stack), .offset = bad - (x ? x->b.va : ev->va),
         .count = 1, .last_us = ev->us, .flags = ev->flags & 3,
-        .has_neighbour = n != NULL,
     };
-    if (n) {
-        e->access.distance = (uint16_t)(bad - n->b.va - n->b.requested);
-        e->access.neighbour = (KtNeighbour) {
-            n->b.va, n->b.requested, n->b.alloc_us, n->b.alloc_stack,
-            n->b.alloc_task, n->b.cache,
-        };
-    }
+    beside(&e->access, bad, n,
+           kind == KT_ERR_FREE_SLOT ? behind(m, bad) : NULL);
     m->errors->len--;
     same = earlier(m, e);
     if (!same) {

@@ -226,6 +226,7 @@ static void same_access(const KtErrorAccess *a, const KtErrorAccess *b)
     g_assert_cmpuint(a->last_us, ==, b->last_us);
     g_assert_cmphex(a->flags, ==, b->flags);
     g_assert_cmpint(a->has_neighbour, ==, b->has_neighbour);
+    g_assert_cmpint(a->behind, ==, b->behind);
     g_assert_cmpuint(a->distance, ==, b->distance);
     g_assert_cmphex(a->neighbour.va, ==, b->neighbour.va);
     g_assert_cmphex(a->neighbour.requested, ==, b->neighbour.requested);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Accesses that may be errors: which are, which are counted as unjudged or as
- * contradictions, repeats, and the live block in front.
+ * contradictions, repeats, and the live block beside.
  */
 #include "tests/lib/fed-tracer.h"
 #include "tests/lib/test-main.h"
@@ -387,6 +387,45 @@ static void no_live_block_in_front(void)
     judged(&w, UAF, 0, 0);
 }
 
+/* An access to a free slot by an instruction of its own. */
+static KtErrorAccess slot_access(FedTracer *w, uint64_t va)
+{
+    const uint64_t pc = va;
+
+    push(w, (KtEvent) {
+        .kind = KT_EV_ACCESS, .va = va, .size = 1, .flags = KT_EVF_FREE_SLOT,
+        .stack = kt_tracer_intern_stack(w->t, &pc, 1, GS_STOP_END),
+    });
+    return last_error(w).access;
+}
+
+/* Free slots from VA + 64 to VA + 192, and of a block that is freed. */
+static void a_live_block_behind(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    KtErrorAccess a;
+
+    alloc(&w, VA, 64);
+    alloc(&w, VA + 192, 64);
+    a = slot_access(&w, VA + 191);
+    g_assert_true(a.has_neighbour && a.behind);
+    g_assert_cmphex(a.neighbour.va, ==, VA + 192);
+    g_assert_cmpuint(a.distance, ==, 1);
+    a = slot_access(&w, VA + 128);
+    g_assert_true(a.has_neighbour && !a.behind);
+    g_assert_cmphex(a.neighbour.va, ==, VA);
+    g_assert_cmpuint(a.distance, ==, 64);
+    g_assert_true(slot_access(&w, VA - 256).behind);
+    g_assert_false(slot_access(&w, VA - 257).has_neighbour);
+    /* Of a freed block only the one in front is named. */
+    alloc(&w, VA + 0x1000, 64);
+    alloc(&w, VA + 0x1040, 64);
+    kfree(&w, VA + 0x1000);
+    access_by(&w, 1, VA + 0x1000);
+    g_assert_false(last_error(&w).access.has_neighbour);
+    judged(&w, "free-slot free-slot free-slot free-slot " UAF, 0, 0);
+}
+
 static void the_list_has_an_end(void)
 {
     FedTracer w = fed_tracer_new(true);
@@ -442,6 +481,7 @@ static const TestCase cases[] = {
     { "/access/repeats", repeats_are_counted },
     { "/access/neighbour", a_live_block_in_front },
     { "/access/no-neighbour", no_live_block_in_front },
+    { "/access/neighbour-behind", a_live_block_behind },
     { "/access/list", the_list_has_an_end },
     { "/access/any-numbers", any_numbers },
 };

@@ -416,7 +416,8 @@ static void test_json_keys(Fixture *f, gconstpointer data)
                       "alloc va=4000 size=2000 layer=pages gfp=cc0 us=8\n"
                       "free va=4000 size=4000 family=pages flags=10 us=9\n"
                       "destroy va=9000 cache=old us=10\n"
-                      "alloc va=ff0 size=10\naccess va=1000 size=8\n");
+                      "alloc va=ff0 size=10\naccess va=1000 size=8\n"
+                      "access va=fef size=1 flags=4\n");
     text = test_world_run(f->w, "error -j -v", NULL);
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         g_autofree char *key = g_strdup_printf("\"%s\":", mc_fields[i].key);

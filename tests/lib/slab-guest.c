@@ -482,6 +482,21 @@ SlabGuest *slab_guest_new(SgKind kind, SgForm form)
     return g;
 }
 
+SlabGuest *slab_guest_with_lists(SgKind kind, SgForm form)
+{
+    SlabGuest *g = slab_guest_new(kind, form);
+
+    sg_add_cache(g, SG_LISTED, "kmalloc-256", SG_LISTED_SIZE);
+    sg_add_slab(g, SG_LISTED, 16, (unsigned[]) { 9 }, 1);
+    sg_add_slab(g, SG_LISTED, 17, (unsigned[]) { 3, 1 }, 2);
+    sg_add_slab(g, SG_LISTED, 18, NULL, 0);
+    sg_set_partial(g, SG_LISTED, (unsigned[]) { 17, 0 });
+    sg_set_cpu(g, SG_LISTED, 1,
+               sg_chain(g, SG_LISTED, 16, (unsigned[]) { 2, 8, 5 }, 3), 16,
+               (unsigned[]) { 0 });
+    return g;
+}
+
 void slab_guest_free(SlabGuest *g)
 {
     if (g) {

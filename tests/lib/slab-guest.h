@@ -23,6 +23,8 @@
 #define SG_RANDOM   0x1234567890abcdefull
 #define SG_CAPACITY 4u              /* objects of a sheaf */
 #define SG_NODE_LOCK 40u            /* of a kmem_cache_node: its lock */
+#define SG_LISTED       1u          /* cache of slab_guest_with_lists() */
+#define SG_LISTED_SIZE  256u        /* of its slots; 16 in a slab */
 
 /** Which kernel it is like. */
 typedef enum SgKind {
@@ -54,6 +56,11 @@ typedef struct SlabGuest {
 /** slab_guest_new() - (owned) a guest whose only cache is number 0,
  *  "kmem_cache". */
 SlabGuest *slab_guest_new(SgKind kind, SgForm form);
+/** slab_guest_with_lists() - (owned) a guest, of a kernel without sheaves, with
+ *  cache SG_LISTED, "kmalloc-256". CPU 1 allocates from page 16: slots 2, 8 and
+ *  5 are on its list, 9 on that of the slab. The node's list has page 17, whose
+ *  slots 3 and 1 are free. Page 18 is full. */
+SlabGuest *slab_guest_with_lists(SgKind kind, SgForm form);
 void slab_guest_free(SlabGuest *g);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SlabGuest, slab_guest_free)
 

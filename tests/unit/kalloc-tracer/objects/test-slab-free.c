@@ -7,9 +7,9 @@
 #include "tests/lib/slab-guest.h"
 #include "tests/lib/test-main.h"
 
-#define CACHE   1u
+#define CACHE   SG_LISTED
 #define OTHER   2u
-#define SIZE    256u            /* 16 slots in a slab */
+#define SIZE    SG_LISTED_SIZE
 #define PAGE    4096u
 
 static uint64_t slot_at(unsigned page, unsigned slot)
@@ -32,23 +32,6 @@ static KtAnswer ask(SlabGuest *g, unsigned cache, unsigned page, unsigned slot)
     return q[0].answer;
 }
 
-/* CPU 1 allocates from 16; 17 is on the list of the node, 18 is full. */
-static SlabGuest *guest_with_lists(SgKind kind, SgForm form)
-{
-    SlabGuest *g = slab_guest_new(kind, form);
-
-    sg_add_cache(g, CACHE, "kmalloc-256", SIZE);
-    sg_add_cache(g, OTHER, "other", SIZE);
-    sg_add_slab(g, CACHE, 16, (unsigned[]) { 9 }, 1);
-    sg_add_slab(g, CACHE, 17, (unsigned[]) { 3, 1 }, 2);
-    sg_add_slab(g, CACHE, 18, NULL, 0);
-    sg_set_partial(g, CACHE, (unsigned[]) { 17, 0 });
-    sg_set_cpu(g, CACHE, 1,
-               sg_chain(g, CACHE, 16, (unsigned[]) { 2, 8, 5 }, 3), 16,
-               (unsigned[]) { 0 });
-    return g;
-}
-
 static void test_lists(void)
 {
     static const struct {
@@ -60,7 +43,8 @@ static void test_lists(void)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
-        g_autoptr(SlabGuest) g = guest_with_lists(row[i].kind, row[i].form);
+        g_autoptr(SlabGuest) g = slab_guest_with_lists(row[i].kind,
+                                                       row[i].form);
 
         g_assert_cmpint(ask(g, CACHE, 16, 9), ==, KT_YES);
         g_assert_cmpint(ask(g, CACHE, 16, 5), ==, KT_YES);
@@ -93,8 +77,9 @@ static void test_sheaves(void)
 /* The memory went on: who had the object has it no more. */
 static void test_gone(void)
 {
-    g_autoptr(SlabGuest) g = guest_with_lists(SG_6_12, SG_SWAP);
+    g_autoptr(SlabGuest) g = slab_guest_with_lists(SG_6_12, SG_SWAP);
 
+    sg_add_cache(g, OTHER, "other", SIZE);
     g_assert_cmpint(ask(g, OTHER, 16, 1), ==, KT_YES);
     g_assert_cmpint(ask(g, CACHE, 30, 1), ==, KT_YES);
 }
@@ -102,7 +87,7 @@ static void test_gone(void)
 /* A list that leaves its slab tells nothing of what is not on it. */
 static void test_broken(void)
 {
-    g_autoptr(SlabGuest) g = guest_with_lists(SG_6_12, SG_PLAIN);
+    g_autoptr(SlabGuest) g = slab_guest_with_lists(SG_6_12, SG_PLAIN);
     g_autoptr(GError) err = NULL;
     g_autoptr(KtSlabs) s = kt_slabs_new(&g->o, &err);
     KtFreeQuestion q = { .va = SG_VMEMMAP, .cache = sg_cache(CACHE) };

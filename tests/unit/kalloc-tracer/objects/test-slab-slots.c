@@ -8,8 +8,8 @@
 #include "tests/lib/slab-guest.h"
 #include "tests/lib/test-main.h"
 
-#define CACHE   1u
-#define SIZE    256u            /* 16 slots in a slab */
+#define CACHE   SG_LISTED
+#define SIZE    SG_LISTED_SIZE
 #define PAGE    4096u
 
 static void on_slot(void *opaque, const KtSlabCache *cache, uint64_t va)
@@ -35,22 +35,6 @@ static void expect(SlabGuest *g, unsigned page, const char *want, bool ok)
     g_assert_cmpstr(text->str, ==, want);
 }
 
-/* The CPU allocates from 16; a slot of it was freed by another CPU. */
-static SlabGuest *guest_with_lists(SgKind kind, SgForm form)
-{
-    SlabGuest *g = slab_guest_new(kind, form);
-
-    sg_add_cache(g, CACHE, "kmalloc-256", SIZE);
-    sg_add_slab(g, CACHE, 16, (unsigned[]) { 9 }, 1);
-    sg_add_slab(g, CACHE, 17, (unsigned[]) { 3, 1 }, 2);
-    sg_add_slab(g, CACHE, 18, NULL, 0);
-    sg_set_partial(g, CACHE, (unsigned[]) { 17, 0 });
-    sg_set_cpu(g, CACHE, 1,
-               sg_chain(g, CACHE, 16, (unsigned[]) { 2, 8, 5 }, 3), 16,
-               (unsigned[]) { 0 });
-    return g;
-}
-
 static void test_lists(void)
 {
     static const struct {
@@ -62,7 +46,8 @@ static void test_lists(void)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(row); i++) {
-        g_autoptr(SlabGuest) g = guest_with_lists(row[i].kind, row[i].form);
+        g_autoptr(SlabGuest) g = slab_guest_with_lists(row[i].kind,
+                                                       row[i].form);
 
         expect(g, 16, " 16.2 16.8 16.5 16.9", true);
         expect(g, 17, " 17.3 17.1", true);
@@ -95,7 +80,7 @@ static void test_sheaves(void)
 
 static void test_wrong(void)
 {
-    g_autoptr(SlabGuest) g = guest_with_lists(SG_6_12, SG_SWAP);
+    g_autoptr(SlabGuest) g = slab_guest_with_lists(SG_6_12, SG_SWAP);
 
     sg_set_next(g, CACHE, 16, 8, 0x4141414141414141ull);
     expect(g, 16, " 16.9", false);
@@ -132,7 +117,7 @@ static bool read_and_free(void *opaque, unsigned vcpu, uint64_t va, void *buf,
 
 static void test_change(void)
 {
-    g_autoptr(SlabGuest) g = guest_with_lists(SG_6_12, SG_SWAP);
+    g_autoptr(SlabGuest) g = slab_guest_with_lists(SG_6_12, SG_SWAP);
     Race race = { g, g->vm.read, sg_object(g, CACHE, 17, 3) };
     KtVm vm = g->vm;
 

@@ -63,6 +63,7 @@ guess-6.12          amd64        linux-source-6[.]12
 tiny-6.12           amd64        linux-source-6[.]12
 up-6.12             amd64        linux-source-6[.]12
 kasan-6.12          amd64        linux-source-6[.]12
+kasan-6.1           amd64        linux-source-6[.]1
 kfence-6.12         amd64        linux-source-6[.]12
 ownrt-6.12          amd64        linux-source-6[.]12
 modsyms-6.12        amd64        linux-source-6[.]12
@@ -97,7 +98,7 @@ kernel_steps() {
 
 # kernel_current NAME: print the path of the link to the folder in use.
 kernel_current() {
-    printf '%s\n' "$KA_CACHE/kernels/$1/current$(kernel_variant "$1")"
+    printf '%s\n' "$KA_CACHE/kernels/$1/current$(kernel_key "$1")"
 }
 
 # kernel_folder NAME: print the folder in use; nothing if there is none.
@@ -219,7 +220,7 @@ kernel_unpack() {
 }
 
 do_kernel() {
-    local name=$1 image version tmp final
+    local name=$1 image version tmp final source
     apt_view "$(kernel_view "$name")"
     apt_refresh
     image=$(kernel_image "$name") || true
@@ -227,11 +228,14 @@ do_kernel() {
         echo "the archive has no $(kernel_package "$name") (any more)"
         return 1
     fi
-    version=$(apt_candidate "$image")$(kernel_variant "$name")
+    version=$(apt_candidate "$image")$(kernel_key "$name")
     final=$KA_CACHE/kernels/$name/$version
     tmp=$(new_tmp kernel)
     if kernel_is_built "$name"; then
-        kernel_build "$tmp" "$name" "$(kernel_source "$image")"
+        source=$(kernel_source "$image")
+        kernel_build "$tmp" "$name" "$source"
+        ! kernel_headers_are_old "$name" ||
+            kernel_headers_keep "$tmp" "$name" "$source"
     else
         kernel_unpack "$tmp" "$image" "$final"
     fi

@@ -19,7 +19,8 @@ from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_arch, paths
 
 # Kernel -> one with KASAN, of the same source. Others of x86-64: kasan-6.12.
-KASAN_KERNELS = {'arm64-6.12': 'arm64-kasan-generic-6.12',
+KASAN_KERNELS = {'6.1': 'kasan-6.1',
+                 'arm64-6.12': 'arm64-kasan-generic-6.12',
                  'riscv64-6.12': 'riscv64-kasan-6.12'}
 OFTEN = 8           # accesses of the case uaf_often
 # Cases whose blocks are in caches of kmalloc(), and others.
@@ -39,7 +40,8 @@ def run_module(kernel, cases, look=None, **guest_args):
         with Guest(kernel=kernel, share=share, run='access', timeout=600,
                    cmdline=WORDS, **guest_args) as g:
             assert g.wait_done() == 0, 'the module was not loaded'
-            return accesses.Log(g.settled_console()), look and look(g)
+            bytewise = accesses.BYTEWISE.get(kernel_arch(kernel), ())
+            return accesses.Log(g.settled_console(), bytewise), look and look(g)
 
 
 # --- KASAN -------------------------------------------------------------------

@@ -49,9 +49,11 @@ KASAN_MISSES = {
     'oob_vmalloc': 'vmalloc',       # without CONFIG_KASAN_VMALLOC
     'in_bpf_program': 'BPF',
 }
-# Architecture -> which of them it finds: areas of vmalloc(), what C code does
-# elsewhere, and on arm64 what these functions get.
+# Architecture, or kernel -> which of them it finds: areas of vmalloc(), what C
+# code does elsewhere, and on arm64 and 6.1 what these functions get.
 KASAN_FINDS = {
+    'kasan-6.1': ('memset_oob', 'memset_uaf', 'memcpy_from', 'memcpy_to',
+                  'memmove_to'),
     'arm64': ('oob_vmalloc', 'memset_oob', 'memset_uaf', 'memcpy_from',
               'memcpy_to', 'memmove_to', 'nofault_store'),
     'riscv64': ('oob_vmalloc', 'name_hash', 'name_hash_far', 'strscpy_from',
@@ -71,10 +73,11 @@ FREE_SLOT = 'left_slot', 'next_page'
 # an assignment of 16 bytes is two stores, and a copy can be many loads.
 OTHER_SIZE = ('oob_16', 'uaf_16', 'memcmp', 'memchr', 'copy_to_user',
               'copy_to_user_oob', 'copy_from_user')
-# Where these are assembly, they load words; and riscv64 compares names byte by
-# byte.
+# Where these are assembly, they load words.
 OTHER_SIZE_ELSEWHERE = ('strlen', 'strnlen', 'strcmp', 'strncmp', 'strchr',
-                        'strrchr', 'name_hash', 'name_hash_far', 'dentry_name')
+                        'strrchr')
+# Names are read by words, but not on this architecture.
+BYTEWISE = {'riscv64': ('name_hash', 'name_hash_far', 'dentry_name')}
 # On arm64 this program has no frame record, and no symbol.
 NO_CALLER = {'arm64-6.12': ('in_bpf_program',)}
 # ka sees nothing of the page allocator without pages=on. If the pages were a
@@ -90,7 +93,8 @@ EITHER = ('set_bit', 'change_bit', 'test_and_set_bit', 'atomic_inc',
 
 def kasan_misses(kernel):
     """Return {case: why KASAN does not find it in this kernel}."""
-    found = KASAN_FINDS.get(kernel.partition('-')[0], ())
+    found = KASAN_FINDS.get(kernel) or \
+        KASAN_FINDS.get(kernel.partition('-')[0], ())
     return {case: why for case, why in KASAN_MISSES.items()
             if case not in found}
 
@@ -105,10 +109,13 @@ class Log:
     truth    {case: Truth}
     results  {case: result}, 0 if the case was run
     text     {case: the kernel's messages during the case}
+
+    Cases of BYTEWISE access one byte, whatever the module says.
     """
 
-    def __init__(self, console):
+    def __init__(self, console, bytewise=()):
         self.truth, self.results, self.text = {}, {}, {}
+        self.bytewise = bytewise
         name = None
         for line in kasan.without_times(console).splitlines():
             begin, end, truth = (p.search(line) for p in (BEGIN, END, TRUTH))
@@ -124,9 +131,11 @@ class Log:
                 self.text[name] += line + '\n'
 
     def add(self, name, m):
-        self.truth[case_of(m[1], name)] = Truth(
-            m[1], m[2], m[3], int(m[4]) if m[4] else None, int(m[5], 16),
-            int(m[6], 16), int(m[7]))
+        name, size = case_of(m[1], name), int(m[4]) if m[4] else None
+        if name in self.bytewise:
+            size = 1
+        self.truth[name] = Truth(m[1], m[2], m[3], size, int(m[5], 16),
+                                 int(m[6], 16), int(m[7]))
 
     def was_run(self, name):
         return self.results.get(name) == 0
@@ -142,13 +151,13 @@ def site_in(functions):
 
 
 def facts_of_kasan(report, truth):
-    """Return the facts of a report of KASAN. Of a freed block it has the size
-    of the slot."""
+    """Return the facts of a report of KASAN. It may have the size of the slot
+    in place of the block's."""
     inside = truth.site in report.trace
     kind = KINDS.get(report.kind, report.kind)
     return Facts(truth.site if inside else report.function, kind, report.rw,
                  report.size, report.offset,
-                 report.bytes if kind == 'out-of-bounds' else truth.bytes,
+                 report.bytes if report.asked else truth.bytes,
                  site_in(report.alloc), site_in(report.free))
 
 

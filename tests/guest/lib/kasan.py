@@ -4,10 +4,12 @@ import re
 from collections import namedtuple
 
 # FUNCTION accessed SIZE bytes at AT ('r' or 'w'). OFFSET is that of the first
-# bad byte in the block, which begins at BLOCK and has BYTES; ALLOC and FREE are
-# lists of functions, the innermost first. What a report lacks is None, or [].
+# bad byte in the block, which begins at BLOCK and has BYTES: those that were
+# ASKED for, or those of the slot (of a freed block, and of each block on 6.1);
+# ALLOC and FREE are lists of functions, the innermost first. What a report
+# lacks is None, or [].
 Report = namedtuple('Report', 'kind function rw size at task pid trace block '
-                    'cache bytes offset alloc free')
+                    'cache bytes asked offset alloc free')
 
 BUG = re.compile(r'BUG: KASAN: (\S+) in (?:([^\s+]+)\+0x|(0x\w+))')
 ACCESS = re.compile(r'(Read|Write) of size (\d+) at addr (\w+) by task '
@@ -19,7 +21,7 @@ FRAME = re.compile(r'^ ?(?:\[<\w+>\] )?(?:\? )?(?:([^\s+]+)\+0x\w+/0x\w+|'
 OBJECT = re.compile(r'belongs to the object at (\w+)\s+'
                     r'which belongs to the cache (\S+) of size (\d+)')
 PLACE = re.compile(r'is located (\d+) bytes (to the left|to the right|inside) '
-                   r'of\s+(?:allocated |freed )?(\d+)-byte region \[(\w+),')
+                   r'of\s+(allocated |freed )?(\d+)-byte region \[(\w+),')
 STACK = {'alloc': r'Allocated by task \d+:\n', 'free': r'Freed by task \d+:\n'}
 
 
@@ -40,7 +42,7 @@ def frames(text, heading):
 
 
 def offset_of(place):
-    n, side, size = int(place[1]), place[2], int(place[3])
+    n, side, size = int(place[1]), place[2], int(place[4])
     return {'inside': n, 'to the right': size + n, 'to the left': -n}[side]
 
 
@@ -56,7 +58,8 @@ def parse(text):
         pid=int(access[5]), trace=frames(text, 'Call [Tt]race:\n'),
         block=int(thing[1], 16) if thing else None,
         cache=thing[2] if thing else None,
-        bytes=int(place[3]) if place else None,
+        bytes=int(place[4]) if place else None,
+        asked=bool(place and place[3] == 'allocated '),
         offset=offset_of(place) if place else None,
         alloc=frames(text, STACK['alloc']), free=frames(text, STACK['free']))
 

@@ -20,6 +20,8 @@
 #include "guest-symbols/instructions/riscv64-flow.h"
 #include "guest-symbols/unwind/frame-records.h"
 
+#include <dwarf.h>
+
 /* DWARF numbers (RISC-V ABIs Specification). */
 enum { RA = 1, SP = 2, S0 = 8, S1 = 9, S2 = 18, S11 = 27, T6 = 31, PC = 64,
        SEPC = 4096 + 0x141 };
@@ -50,6 +52,14 @@ typedef struct Rules {
 
 /* ---- rules -------------------------------------------------------------- */
 
+/*
+ * The CFA "sp" is written as an expression. If the first rule of a function
+ * equals lldb's rule for entries of functions, lldb 22 and 23 do not use this
+ * table in the frame where a vCPU stands or was interrupted. They emulate the
+ * function's instructions instead, and know neither epilogues nor sepc.
+ */
+static const uint8_t cfa_is_sp[] = { DW_OP_breg0 + SP, 0 };
+
 static void put_cfa(GsCfi *w, const GsRvFrame *f)
 {
     switch (f->cfa) {
@@ -60,7 +70,11 @@ static void put_cfa(GsCfi *w, const GsRvFrame *f)
         gs_cfi_cfa_at(w, f->word.reg, f->word.off, 0);
         break;
     default:
-        gs_cfi_cfa(w, SP, f->depth);
+        if (f->depth) {
+            gs_cfi_cfa(w, SP, f->depth);
+        } else {
+            gs_cfi_cfa_by(w, cfa_is_sp, sizeof(cfa_is_sp));
+        }
         break;
     }
 }

@@ -234,6 +234,30 @@ static void usual_function(void)
     ASSERT_SAID(r, 11, BEGIN);
 }
 
+/* The CFA at an entry has another form than lldb's own rule for entries, so
+ * that lldb uses the file's rules. libdw has DW_OP_bregx for that form. */
+static void form_at_entry(void)
+{
+    static const uint16_t word[] = {
+        0x7179,         /* 0: addi sp, sp, -48 */
+        0xf406,         /* 1: sd ra, 40(sp) */
+    };
+    static const Code code = { word, G_N_ELEMENTS(word), { { "f", 0 } } };
+    g_autoptr(Reader) r = open_code(&code, TEXT);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(word); i++) {
+        g_autofree Dwarf_Frame *frame = NULL;
+        Dwarf_Op *op;
+        size_t n;
+
+        g_assert_cmpint(dwarf_cfi_addrframe(r->cfi, TEXT + 2 * i, &frame), ==,
+                        0);
+        g_assert_cmpint(dwarf_frame_cfa(frame, &op, &n), ==, 0);
+        g_assert_cmpuint(n, ==, 1);
+        g_assert_cmpuint(op->atom, ==, i ? DW_OP_bregx : DW_OP_breg0 + SP);
+    }
+}
+
 /* A function without calls saves s0 alone. */
 static void leaf_function(void)
 {
@@ -499,6 +523,7 @@ int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/cfi-riscv64/usual-function", usual_function },
+        { "/cfi-riscv64/form-at-entry", form_at_entry },
         { "/cfi-riscv64/leaf-function", leaf_function },
         { "/cfi-riscv64/variable-frame", variable_frame },
         { "/cfi-riscv64/own-return-address", own_return_address },

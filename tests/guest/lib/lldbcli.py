@@ -7,22 +7,29 @@
     lldb.go()
     lldb.close()                        # the guest continues
 """
+import os
 import re
 
 from .gdbcli import Cli
 
 STOPPED = r'Process \d+ stopped\n'
 NOT_YET = 'Process is not running'
+HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
+                      '..', 'scripts', 'ka_lldb.py')
 
 
 class Lldb(Cli):
     """One lldb with the symbols of PATH. If its input is no file, `continue`
-    does not wait for the next stop."""
+    does not wait for the next stop. @backtrace: prints all stacks."""
 
     def __init__(self, guest, path, program=None):
         super().__init__([program or 'lldb', '--no-lldbinit'], guest.timeout)
         self.guest = guest
         self.attached = self.running = False
+        self.backtrace = 'bt all'
+        if guest.arch.gdb_name == 'riscv:rv64':
+            self.command('command script import ' + HELPER)
+            self.backtrace = 'ka-bt'
         self.command('target create ' + path)
 
     def command(self, line):

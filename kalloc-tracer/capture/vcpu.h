@@ -58,7 +58,7 @@ typedef struct KtVcpuReg {
  * @count: counters of this vCPU
  * @counted: the part of @count that was added to the tracer's counters
  * @suspects, @suspects_ms: suspects of access checks not long ago, and when
- * @recorded_us: time of the last event, while accesses are checked
+ * @recorded_us: time of the last event or suspect, while accesses are checked
  * @code_walks, @code_walks_at: walks by code not long ago, and when
  * @handle: QEMU's handles of @reg, to write registers
  * @shown: of KtVcpuReg; NULL: there is no such vCPU

@@ -263,6 +263,8 @@ static void push(KtAccessWatch *w, KtHookCall *m, const KtSuspect *s,
         kt_access_watch_verify(w, m, s, now)) {
         kt_record_push(m, KT_EV_ACCESS, (KtHookId) { 0 }, s->va);
     }
+    /* The next store of this vCPU comes later, also if this access waits. */
+    m->v->recorded_us = m->ev.us;
 }
 
 /* Return the error that an access to such a byte is. */

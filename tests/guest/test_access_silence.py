@@ -141,7 +141,7 @@ def many(tap, args, kernel, tmp):
             shared(g, args.size)
         with tap.test(f'{kernel}: {stale.TIMES} wrong accesses of each thread '
                       f'are counted {stale.TIMES}'):
-            stale.check(g)
+            stale.check(g, stale.READERS)
 
 
 def main():

@@ -22,11 +22,12 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 
-from lib import ftrace, ksyms, oracle, programs, stale, windows
+from lib import explained, ftrace, ksyms, oracle, programs, stale, windows
 from lib.disturb import Disturbance
 from lib.snapshot_disk import NODE, drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
+from scripts.lib.prepared import kernel_arch
 import test_snapshot as snapshot
 
 BUFFER_KB = 16384       # of the guest's trace, for each vCPU
@@ -104,8 +105,9 @@ class Run:
     lost     what was dropped or wrong after a window, or before a load
     """
 
-    def __init__(self, tap, guest, args, tmp):
+    def __init__(self, tap, guest, kernel, args, tmp):
         self.tap, self.guest, self.args, self.tmp = tap, guest, args, tmp
+        self.arch = kernel_arch(kernel)
         self.number, self.windows, self.saved = 0, [], []
         self.live = Counter()
         self.lost = []
@@ -261,12 +263,20 @@ class Run:
                     loads=len(self.saved), **done)
 
     def finish_access(self, label):
-        """Errors are still found after all this, and each of them."""
-        self.tap.note(self.guest.hmp_qmp('ka access -v'))
+        """What was explained is known. Errors are still found after all this,
+        and each of them."""
+        text, known = self.guest.hmp_qmp('ka access -v'), explained.read()
+        new = explained.new(text, self.arch, known)
+        self.tap.note(text)
+        self.tap.ok(not new, f'{label}: the functions of explained accesses '
+                    'are on the list', '\n'.join(new))
+        self.tap.note(f'{label}: on the list, but not seen: ' + ' '.join(
+            explained.unseen(explained.seen(text), self.arch, known)))
         with self.tap.test(f'{label}: {stale.TIMES} wrong accesses of each '
                            f'thread are counted {stale.TIMES}'):
             self.guest.shell('insmod /share/ka_vcpus.ko')
-            stale.check(self.guest)
+            unjudged = stale.check(self.guest, self.args.cpus)
+            self.tap.note(f'{label}: {unjudged} of them were not judged')
 
 
 def with_state(kernel, share, tmp):
@@ -301,7 +311,7 @@ def run(tap, kernel, args):
             if args.savevm:
                 g.image = os.path.join(tmp, 'image')
             g.wait_marker('KA-END')
-            r = Run(tap, g, args, tmp)
+            r = Run(tap, g, kernel, args, tmp)
             r.finish(r.storm(r.load()), label)
             tap.ok('check:' not in g.qemu_log, f'{label}: QEMU is quiet',
                    g.qemu_log)

@@ -26,17 +26,27 @@ def run_part(guest, part, rounds):
     assert 'done' in text, text
 
 
-def check(guest):
-    """Each wrong access is counted, and nothing else is. The first store by a
-    vCPU that has recorded nothing since the free is not judged; the thread that
-    stores moves from vCPU to vCPU."""
-    before = guest.stat()['access.unjudged']
+def check(guest, vcpus):
+    """Return how many wrong accesses were not judged. Each other one is
+    counted, and nothing else is.
+
+    Two threads store, and move from vCPU to vCPU. A vCPU's first store after a
+    free by another vCPU is not judged if the former has recorded nothing
+    meanwhile. That can happen to the second thread, once a vCPU.
+    """
+    before = guest.stat()
     run_part(guest, 'stale', TIMES)
-    want = {f'ka_vcpus_read_{i}': TIMES for i in range(READERS)}
     stat = guest.stat()
-    unjudged = stat['access.unjudged'] - before
+    new = {name: stat[name] - before[name] for name in
+           ('access.unjudged', 'access.dropped', 'events.access')}
+    unjudged = new['access.unjudged']
+    want = {f'ka_vcpus_read_{i}': TIMES for i in range(READERS)}
+    want['ka_vcpus_modify_late'] = TIMES
     want['ka_vcpus_modify'] = TIMES - unjudged
     counts = counts_of(guest)
-    assert counts == want, (counts, unjudged)
-    assert stat['events.access'] >= sum(want.values()), stat
+    assert counts == want, (counts, new)
+    assert unjudged < vcpus, (counts, new)
+    assert new['events.access'] == sum(want.values()) + unjudged, new
+    assert not new['access.dropped'], new
     assert not stat['access.disagreed'], stat['access.disagreed']
+    return unjudged

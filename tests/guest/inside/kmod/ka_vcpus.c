@@ -3,8 +3,10 @@
  * ka_vcpus: threads on all CPUs access freed objects, or share blocks in order.
  *
  *   parameters/stale   N: a thread on each of the first CPUs reads a freed
- *                      object N times, by a function of its own; another thread
- *                      moves from CPU to CPU and modifies one N times
+ *                      object N times, by a function of its own. Two more
+ *                      threads, one after the other, move from CPU to CPU and
+ *                      modify one N times. The first one allocates on each CPU
+ *                      before it does so.
  *   parameters/share   N: two threads, on two CPUs, drop the two references of
  *                      a block at the same time; N blocks for each pair of
  *                      CPUs. Who drops the last one frees the block.
@@ -123,6 +125,21 @@ static KA_SITE void ka_vcpus_modify(atomic_t *p)
     ka_site_end();
 }
 
+static KA_SITE void ka_vcpus_modify_late(atomic_t *p)
+{
+    atomic_inc(p);
+    ka_site_end();
+}
+
+/* Return the next CPU, after the thread has moved there. */
+static int move_on(int cpu)
+{
+    cpu = cpumask_next(cpu, cpu_online_mask);
+    cpu = cpu < nr_cpu_ids ? cpu : cpumask_first(cpu_online_mask);
+    set_cpus_allowed_ptr(current, cpumask_of(cpu));
+    return cpu;
+}
+
 static void move(struct job *job)
 {
     unsigned int i;
@@ -130,11 +147,25 @@ static void move(struct job *job)
 
     for (i = 0; i < rounds; i++) {
         if (i % 16 == 0) {
-            cpu = cpumask_next(cpu, cpu_online_mask);
-            cpu = cpu < nr_cpu_ids ? cpu : cpumask_first(cpu_online_mask);
-            set_cpus_allowed_ptr(current, cpumask_of(cpu));
+            cpu = move_on(cpu);
         }
         ka_vcpus_modify(job->p);
+        rest(i);
+    }
+}
+
+/* A tracer has seen an event of this CPU before each of these accesses. */
+static void move_and_allocate(struct job *job)
+{
+    unsigned int i;
+    int cpu = 0;
+
+    for (i = 0; i < rounds; i++) {
+        if (i % 16 == 0) {
+            cpu = move_on(cpu);
+            kfree(kmalloc(OBJECT, GFP_KERNEL));
+        }
+        ka_vcpus_modify_late(job->p);
         rest(i);
     }
 }
@@ -184,16 +215,18 @@ static int run_mover(struct job *job)
 
 static int run_stale(void)
 {
-    struct job jobs[READERS + 1] = {};
+    struct job jobs[READERS + 1] = {}, last = { .fn = move };
     int n = min_t(int, READERS, num_online_cpus()), i, err;
 
     for (i = 0; i < n; i++) {
         jobs[i] = (struct job) { .fn = readers[i], .cpu = i };
     }
-    jobs[n].fn = move;
+    jobs[n].fn = move_and_allocate;
     err = make_stale(jobs, n + 1);
     err = err ? err : run_jobs(jobs, n);
-    return err ? err : run_mover(&jobs[n]);
+    err = err ? err : run_mover(&jobs[n]);
+    err = err ? err : make_stale(&last, 1);
+    return err ? err : run_mover(&last);
 }
 
 /* ---- blocks with two references ------------------------------------------ */

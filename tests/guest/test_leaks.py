@@ -18,6 +18,7 @@ import time
 
 from lib import oracle, programs
 from lib.gdbcli import Gdb
+from lib.pause import pause
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_arch
@@ -56,17 +57,6 @@ def unreferenced(guest, command='scan'):
     for part in text.split('unreferenced object 0x')[1:]:
         leaks[int(part[:16], 16)] = re.findall(r'>\] (.+)', part)
     return leaks
-
-
-def stop(guest):
-    """Stop the VM. If its only vCPU is in user mode, its page tables may not
-    map the kernel."""
-    for _ in range(20):
-        guest.qmp('stop')
-        if 'no vCPU maps' not in guest.hmp_qmp('ka refs 0'):
-            return
-        guest.qmp('cont')
-        time.sleep(0.2)
 
 
 def planted(guest):
@@ -154,7 +144,7 @@ def check_abandoned(guest, n):
     gdb = Gdb(guest)
     gdb.stop()
     gdb.abandon('monitor ka leak scan')
-    stop(guest)
+    pause(guest)
     leaks, sums = scan(guest)
     assert not leaks and sums['cleared'] == n, (leaks, sums)
 
@@ -165,7 +155,7 @@ def check_busy(guest):
     guest.shell(BUSY)
     for _ in range(MOMENTS):
         time.sleep(0.1)
-        stop(guest)
+        pause(guest)
         leaks, _ = scan(guest)
         assert not leaks, [' '.join(r['alloc_symbols'][:4]) for r in leaks]
         guest.qmp('cont')
@@ -218,7 +208,7 @@ def run(tap, args, kernel, smp, label):
             lost = planted(g)
             with tap.test(f'{label}: scans by itself'):
                 check_by_itself(tap, g, lost)
-            stop(g)
+            pause(g)
             with tap.test(f'{label}: leaks'):
                 found = unreferenced(g)
                 name_holders(tap, g, found, lost)

@@ -23,6 +23,7 @@ import time
 from collections import Counter
 
 from lib import module_uses, oracle, programs
+from lib.pause import pause
 from lib.slabs import group_of, kmalloc_group, read_slabs
 from lib.tap import Tap
 from scripts.lib import mkinitramfs
@@ -45,16 +46,6 @@ SAMPLE_OBJECTS = 24
 
 def rows(text):
     return [json.loads(line) for line in text.splitlines()]
-
-
-def stop(guest):
-    """Stop the VM while a vCPU maps the kernel."""
-    for _ in range(20):
-        guest.qmp('stop')
-        if 'no vCPU maps' not in guest.hmp_qmp('ka refs 0'):
-            return
-        guest.qmp('cont')
-        time.sleep(0.2)
 
 
 def planted(guest, pattern=r'ka_lost: ([\w-]+)=([0-9a-f]{16})'):
@@ -296,7 +287,7 @@ def run(tap, kernel, smp, label, chosen):
                 assert g.wait_done() == 0
             with tap.test(f'{label}: a scan pauses a running VM'):
                 check_running(g, sock)
-            stop(g)
+            pause(g)
             check_leaks(tap, g, smp, label, sample)
             leaked = {}
             with tap.test(f'{label}: {len(names)} modules are unloaded'):
@@ -317,7 +308,7 @@ def run_again(tap, kernel, smp, name):
                    cmdline='slub_debug=U',
                    name=f'reload-{kernel}-{smp}') as g:
             assert g.wait_done() == 0
-            stop(g)
+            pause(g)
             check_growth(tap, g, name)
 
 

@@ -155,7 +155,7 @@ GUEST_SUITES = {
                 'test_access_verify', 'test_access_watch', 'test_quarantine'),
                7200),
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
-    'faults': (('test_faults', 'test_fault_storm'), 3600),
+    'faults': (('test_faults', 'test_fault_storm', 'test_scenarios'), 3600),
     'journal': (('test_journal',), 3600),
     'leaks': (('test_leaks', 'test_leaks_called', 'test_module_leaks',
                'test_unloaded'), 3600),

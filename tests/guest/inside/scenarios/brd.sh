@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Scenario: a disk in memory.
+# modules: brd
+# shellcheck source=tests/guest/inside/scenarios/steps.sh
+. /share/steps.sh
+
+use() {
+    dd if=/dev/urandom of=/dev/ram0 bs=4k count=8 conv=fsync &&
+        dd if=/dev/ram0 of=/dev/null bs=4k count=16
+}
+
+undo() {
+    :
+}
+
+load brd rd_nr=1 rd_size=1024 && use
+finish $?

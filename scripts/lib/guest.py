@@ -58,13 +58,15 @@ class Guest:
     qemu     more QEMU arguments; options: more ka-run options
     timeout  seconds, for everything that does not have its own timeout
     build    build folder of another tracer (default: that of this tree)
+    ends_with_us  kill QEMU when the thread that started it ends in any way
     """
 
     def __init__(self, kernel='6.12', smp=1, plugin=True, stock=False,
                  symbols=None, journal=None, cmdline='', run=None, n=1,
                  end='wait', share=None, out=None, kaslr=True, mem='1G',
                  plugin_opts=None, qemu=(), options=(), timeout=120,
-                 name='guest', arch=None, build=None, console='socket'):
+                 name='guest', arch=None, build=None, console='socket',
+                 ends_with_us=False):
         self.timeout, self.name, self.out = timeout, name, out
         self._env = {**os.environ, **({'KA_BUILD': build} if build else {})}
         self.arch = ARCHES[arch or kernel_arch(kernel)]
@@ -98,6 +100,8 @@ class Guest:
                            'file:' + self.path('serial.log'), *qemu]
         else:
             self._args += ['--serial', 'socket', '--', *qemu]
+        if ends_with_us:
+            self._args[:0] = ['setpriv', '--pdeathsig', 'KILL']
         self._start()
         if console == 'socket':
             self._start_drain()
@@ -272,6 +276,19 @@ class Guest:
         text = self.qmp('human-monitor-command', command_line=line)
         return text.replace('\r', '')
 
+    def rows(self, line):
+        """Return the JSON objects that a command of ka prints."""
+        text = self.hmp_qmp(line + ' -j')
+        rows = []
+        for row in text.splitlines():
+            try:
+                rows.append(json.loads(row))
+            except ValueError as e:
+                raise GuestError(f'{line}: {row[:200]}') from e
+            if 'fail' in rows[-1]:
+                raise GuestError(f"{line}: {rows[-1]['fail']}")
+        return rows
+
     def stat(self):
         """Return `ka stat` as {key: number or text}; 'hits' is {hook: its
         calls}."""
@@ -363,6 +380,12 @@ class Guest:
         # The kernel may print a line before the line of the marker ends.
         begin = re.search(rf'\n{tag}(?! )\n?', text).end()
         return text[begin:text.index(f'\n{tag} ', begin)]
+
+    def type(self, text):
+        """Send text to the guest's console."""
+        if not self._serial_ready.wait(self.timeout):
+            raise GuestError('no serial console')
+        self._serial.sendall(text.encode())
 
     def symbol(self, name):
         """Return the address of a symbol, from the guest's /proc/kallsyms."""

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# In the guest: wait for scripts/fault-sweep, run its scenario, say that it has
+# ended. The state that is restored for each run is that of the wait.
+#
+#   KA-SWEEP-READY <pid>     the scenario is a child of process <pid>
+#   (a line is read)         the scenario may begin
+#   KA-SWEEP-DONE <status>   it has ended, and the guest has been idle for 2 s
+
+cd /share || exit
+printf '\nKA-SWEEP-READY %s\n' $$
+read -r _
+sh /share/scenario.sh </dev/null
+status=$?
+# Frees by RCU and delayed work come after the end of their cause.
+sleep 2
+printf '\nKA-SWEEP-DONE %s\n' $status
+while :; do sleep 1000; done

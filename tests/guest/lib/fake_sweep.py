@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A stand-in for the VM of a fault sweep: it answers the commands of ka."""
+import os
+import re
+import tempfile
+
+from scripts.lib.faultsweep.restore import Vm
+
+MARKER = '\nKA-SWEEP-READY 7\n'
+STACKS = {
+    '0x0000000000000001': ('first+0x1[kf]', 2),
+    '0x0000000000000002': ('second+0x1[kf]', 1),
+    '0x0000000000000003': ('third+0x1[kf]', 1),
+}
+
+
+class FakeGuest:
+    """What a call that fails leads to is in BROKEN: {stackid: kind}."""
+
+    def __init__(self, broken):
+        self.broken = broken
+        self.dir = tempfile.mkdtemp(prefix='ka-fake.')
+        self.added, self.us, self.running, self.hung = [], 1000, False, False
+        self.print(MARKER)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def print(self, text):
+        with open(self.path('serial.log'), 'a', encoding='ascii') as f:
+            f.write(text)
+
+    @staticmethod
+    def alive():
+        return True
+
+    def failing(self):
+        found = re.search(r'stackid == (0x\w+)', ' '.join(self.added))
+        return found[1] if found else None
+
+    def type(self, _):
+        self.hung = self.broken.get(self.failing()) == 'hang'
+        if not self.hung:
+            status = 1 if self.failing() else 0
+            self.print(f'\nKA-SWEEP-DONE {status}\n')
+
+    def qmp(self, name, **_):
+        if name == 'cont':
+            self.running = True
+        elif name == 'stop':
+            self.running = False
+        return {'status': 'running', 'running': True}
+
+    def hmp_qmp(self, line):
+        if line == 'ka fault del all':
+            self.added = []
+        return ''
+
+    def rows(self, line):
+        kind = self.broken.get(self.failing())
+        words = line.split()
+        if line.startswith('ka fault add'):
+            self.added.append(line)
+            return [{'type': 'fault_added', 'rule': len(self.added)}]
+        name = ' '.join(words[1:3])
+        if name == 'top -n':
+            self.us += 10000000 * self.hung
+            return [{'type': 'top_all', 'us': self.us}]
+        if name == 'fault list':
+            return [{'rule': 1, 'done': 1}]
+        if name == 'fault stacks':
+            return [{'rule': 1, 'stackid': h, 'selected': n, 'cut': 0,
+                     'function': '__kmalloc', 'size': 8, 'flags': '0xcc0',
+                     'chance': 'rare', 'frames': f}
+                    for h, (f, n) in STACKS.items()]
+        if name == 'fault log':
+            return [{'rule': 1, 'function': '__kmalloc', 'value': '0x0',
+                     'size': 8, 'flags': '0xcc0', 'frames': 'first+0x1[kf]'}]
+        if name == 'log -n' and kind == 'oops':
+            return [{'type': 'log', 'seq': 9, 'facility': 0, 'stack': 'f+0x1',
+                     'text': 'Oops: 0002 [#1]'}]
+        if name == 'leak scan' and kind == 'leak':
+            return [{'type': 'block', 'va': '0x1', 'requested': 8,
+                     'alloc_symbols': ['second+0x1[kf]']}]
+        return []
+
+
+class FakeRestorer:
+    """Counts what is restored."""
+
+    def __init__(self, broken):
+        self.guest = FakeGuest(broken)
+        self.restored = 0
+        self.bad = 0
+
+    def restore(self):
+        self.restored += 1
+        vm = Vm(self.guest, 7)
+        vm.mark_console()
+        return vm
+
+    def collect(self, vm, good=True):
+        self.bad += not good
+        vm.guest.hung = False
+        vm.guest.hmp_qmp('ka fault del all')
+
+    def close(self):
+        pass

@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""scripts/fault-sweep finds the errors of the modules kf_*, says where they
+are, and finds nothing else; two sweeps report the same; a sweep that is killed
+continues. Oracle: the sources of the modules.
+
+usage: test_fault_sweep.py [--short] [--kernel K]...
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from lib import oracle, programs
+from lib.tap import Tap
+from scripts.lib.prepared import ROOT
+
+MODULES = ('good', 'late', 'name', 'loop', 'swallow', 'errptr', 'double',
+           'put', 'null', 'retry')
+# Module -> its verdict, and a function of the symptom's stack. The functions of
+# module_init() and module_exit() have a second name.
+EXPECTED = {
+    'name': ('leak', 'dev_set_name'),
+    'loop': ('leak', 'kf_fill'),
+    'null': ('oops', 'kf_set'),
+    'swallow': ('bug', 'cleanup_module'),
+    'errptr': ('oops', 'kf_clean_up'),
+    'double': ('ka-error', 'init_module'),
+    'put': ('ka-error', 'init_module'),
+    'retry': ('hang', 'kf_try'),
+}
+CONTROLS = 'good', 'late'
+SECONDS = 900
+KERNELS = '6.12',
+
+
+class Sweeps:
+    """Sweeps of the scenario kf.sh in a folder of their own."""
+
+    def __init__(self, folder, kernel):
+        self.folder, self.kernel = folder, kernel
+        self.share = os.path.join(folder, 'share')
+        os.makedirs(self.share)
+        built = oracle.build_modules(kernel)
+        for name in MODULES:
+            shutil.copy(os.path.join(built, f'kf_{name}.ko'), self.share)
+
+    def command(self, name, *more):
+        words = [os.path.join(ROOT, 'scripts', 'fault-sweep'),
+                 '--kernel', self.kernel, '--jobs', '1',
+                 '--share', self.share, '--run',
+                 os.path.join(oracle.INSIDE, 'fault-sweep', 'kf.sh'),
+                 '--point', 'kmalloc', '--report',
+                 os.path.join(self.folder, name + '.json'), *more]
+        for module in MODULES:
+            words += ['--module', 'kf_' + module]
+        return words
+
+    def run(self, name, *more, status=1):
+        done = subprocess.run(
+            self.command(name, *more), stdin=subprocess.DEVNULL, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS,
+            check=False)
+        assert done.returncode == status, \
+            f'status {done.returncode}\n{done.stdout}\n{done.stderr}'
+        return done.stdout, done.stderr
+
+    def results(self, name):
+        with open(os.path.join(self.folder, name + '.json'),
+                  encoding='utf-8') as f:
+            return json.load(f)
+
+
+def module_of(row):
+    """Return the module whose call was made to fail."""
+    return re.search(r'\[kf_(\w+)\]', ' '.join(row['fault_stack']))[1]
+
+
+def check_findings(whole):
+    """Each module with an error has findings, all of them as expected."""
+    found = {}
+    for row in whole['results']:
+        if row['finding']:
+            found.setdefault(module_of(row), []).append(row)
+    assert set(found) == set(EXPECTED), set(found)
+    for name, rows in found.items():
+        for row in rows:
+            check_finding(name, row)
+
+
+def check_finding(name, row):
+    want, function = EXPECTED[name]
+    assert row['verdict'] == want, f"{name}: {row['text']}"
+    assert any(f.startswith(function + '+') for f in row['symptom_stack']), \
+        f"{name}: {row['text']}"
+    assert row['text'].startswith('a fault was injected'), row['text']
+    assert not row['flaky'], row['text']
+    # The retry loop ends as soon as one call of it does not fail.
+    assert name != 'retry' or row['n'] == 'all', row['text']
+
+
+def check_others(whole):
+    """What is no finding is clean or masked: busybox's insmod calls
+    init_module() if finit_module() fails, and the second load works."""
+    for row in whole['results']:
+        if row['finding']:
+            continue
+        assert row['verdict'] in ('clean', 'masked'), row
+    seen = {module_of(r) for r in whole['results'] if not r['finding']}
+    assert set(CONTROLS) <= seen, seen
+
+
+def interrupted(sweeps, folder):
+    """Kill a sweep when it has some results; return what it had done."""
+    words = sweeps.command('killed', '--resume', folder, '--n', '1')
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as proc:
+        seen = [line for line in iter(proc.stderr.readline, '')
+                if line.startswith('[') and not
+                (int(line[1:].split('/')[0]) >= 4 and
+                 proc.send_signal(signal.SIGKILL))]
+    return seen
+
+
+def check_resume(sweeps):
+    folder = os.path.join(sweeps.folder, 'results')
+    first = interrupted(sweeps, folder)
+    time.sleep(1)
+    kept = {n: os.stat(os.path.join(folder, n)).st_mtime_ns
+            for n in os.listdir(folder) if n.startswith('0x')}
+    assert len(kept) >= 4, f'{kept}\n{first}'
+    _, said = sweeps.run('resumed', '--resume', folder, '--n', '1')
+    assert f'{len(kept)} results are there already' in said, said
+    for name, when in kept.items():
+        assert os.stat(os.path.join(folder, name)).st_mtime_ns == when, name
+    whole = sweeps.results('resumed')
+    assert len(whole['results']) == whole['stacks'], whole
+    return whole
+
+
+def check_same(a, b):
+    """All that both have is the same, to the byte."""
+    first, second = ({(r['stackid'], str(r['n'])): r for r in x['results']}
+                     for x in (a, b))
+    for key in first.keys() & second.keys():
+        assert first[key] == second[key], f'{first[key]}\n{second[key]}'
+    assert second.keys() <= first.keys(), second.keys() - first.keys()
+
+
+def run_kernel(tap, kernel, short):
+    with tempfile.TemporaryDirectory(prefix='ka-fsweep.') as folder:
+        sweeps = Sweeps(folder, kernel)
+        with tap.test(f'{kernel}: all errors are found'):
+            begin = time.monotonic()
+            text, _ = sweeps.run('one', '--n', '1..3,all')
+            tap.note(f'{time.monotonic() - begin:.0f} s; '
+                     + text.splitlines()[-1])
+            check_findings(sweeps.results('one'))
+        with tap.test(f'{kernel}: nothing else is found'):
+            check_others(sweeps.results('one'))
+        if short:
+            with tap.test(f'{kernel}: another sweep reports the same'):
+                sweeps.run('two', '--only', sweeps.results('one')['results']
+                           [0]['stackid'])
+                check_same(sweeps.results('one'), sweeps.results('two'))
+            return
+        with tap.test(f'{kernel}: a sweep that is killed continues'):
+            check_same(sweeps.results('one'), check_resume(sweeps))
+
+
+def main():
+    ap = programs.arguments(__doc__, smp=False, short='one stack is swept '
+                            'twice, not all; no sweep is killed')
+    args, tap = programs.parse(ap, KERNELS), Tap()
+    for kernel in args.kernel:
+        run_kernel(tap, kernel, args.short)
+    tap.done()
+
+
+if __name__ == '__main__':
+    main()

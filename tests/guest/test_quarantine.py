@@ -27,8 +27,8 @@ BAD = re.compile(r'BUG|Call Trace|Object already free|Objects remaining|'
                  r'general protection|Oops')
 
 
-def make_share(tmp, script, kernel, modules=False):
-    return oracle.make_share(os.path.join(tmp, 'share'), [script], kernel,
+def make_share(tmp, scripts, kernel, modules=False):
+    return oracle.make_share(os.path.join(tmp, 'share'), scripts, kernel,
                              modules)
 
 
@@ -98,9 +98,10 @@ def check_reuse(log, errors):
         assert said.free == 'ka_access_free', said
 
 
-def use_after_reuse(tap, kernel, smp, label):
+def run_cases(tap, kernel, smp):
+    """Run all cases of the module; return (what it printed, the errors)."""
     with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
-        share = make_share(tmp, 'access.sh', kernel, modules=True)
+        share = make_share(tmp, ['access.sh'], kernel, modules=True)
         with open(os.path.join(share, 'cases'), 'w', encoding='ascii'):
             pass
         with Guest(kernel=kernel, smp=smp, share=share, run='access',
@@ -111,26 +112,15 @@ def use_after_reuse(tap, kernel, smp, label):
             errors = errors_of(g)
             tap.note(g.hmp_qmp('ka stat'))
             assert not g.stat()['access.disagreed']
-    check_cases(log, errors)
-    check_pages(log, errors)
-    check_reuse(log, errors)
+            return log, errors
 
 
-# --- wrong frees -------------------------------------------------------------
-
-def double_free(tap, kernel, smp, label):
-    with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
-        share = make_share(tmp, 'errors.sh', kernel, modules=True)
-        with Guest(kernel=kernel, smp=smp, share=share, run='errors',
-                   n='double-free', timeout=900, cmdline=WORDS,
-                   plugin_opts=options(SIZE),
-                   name=f'twice-{kernel}-{smp}') as g:
-            assert g.wait_done() == 0
-            stat, errors = check_order(g, g.settled_console()), errors_of(g)
-    assert [e['error'] for e in errors] == ['double-free'], errors
-    # The module has caches of its own if the kernel can make them.
-    waits = errors[0]['cache'].startswith('kmalloc-')
-    assert stat['quarantine.twice'] == int(waits), (errors, stat)
+def use_after_reuse(tap, kernel, smp, label, _):
+    with tap.test(f'{label}: use after reuse is found'):
+        log, errors = run_cases(tap, kernel, smp)
+        check_cases(log, errors)
+        check_pages(log, errors)
+        check_reuse(log, errors)
 
 
 # --- the allocator -----------------------------------------------------------
@@ -147,32 +137,29 @@ def active_bytes(rows):
     return sum(active * size for active, _, size in rows.values())
 
 
-def run_work(tap, kernel, smp, size, rounds, words='', more=',access=on'):
-    """Run the workload; return what the kernel says of its slabs."""
-    with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
-        share = make_share(tmp, 'quarantine.sh', kernel)
-        with Guest(kernel=kernel, smp=smp, share=share, run='quarantine',
-                   n=rounds, timeout=900, cmdline=f'{WORDS} {words}',
-                   plugin_opts=options(size, more),
-                   name=f'slabs-{kernel}-{smp}') as g:
-            assert g.wait_done() == 0
-            console = g.settled_console()
-            if size:
-                stat = check_order(g, console)
-                tap.note({k: v for k, v in stat.items()
-                          if 'quarantine' in k or k.startswith('guest.')})
-            errors = g.hmp_qmp('ka error -n 5 -s -v')
-            assert errors.startswith('no errors'), errors
-    return slabinfo(console)
+def check_silence(guest):
+    errors = guest.hmp_qmp('ka error -n 5 -s -v')
+    assert errors.startswith('no errors'), errors
 
 
-def slabs_in_order(tap, kernel, smp, label, rounds):
-    run_work(tap, kernel, smp, SIZE, rounds, 'slub_debug=FZ', more='')
+def slabinfo_without(kernel, smp, share, rounds):
+    """Run the workload without quarantine; return what the kernel says of its
+    slabs."""
+    with Guest(kernel=kernel, smp=smp, share=share, run='quarantine',
+               n=rounds, timeout=900, cmdline=WORDS, plugin=False,
+               name=f'plain-{kernel}-{smp}') as g:
+        assert g.wait_done() == 0
+        return slabinfo(g.settled_console())
 
 
-def slabinfo_grows_by_size(tap, kernel, smp, label, rounds):
-    without = run_work(tap, kernel, smp, 0, rounds)
-    rows = run_work(tap, kernel, smp, SIZE, rounds)
+def check_slabinfo(tap, guest, without):
+    assert guest.wait_done() == 0
+    console = guest.settled_console()
+    stat = check_order(guest, console)
+    tap.note({k: v for k, v in stat.items()
+              if 'quarantine' in k or k.startswith('guest.')})
+    check_silence(guest)
+    rows = slabinfo(console)
     for name, (active, n, _) in rows.items():
         assert active <= n, (name, active, n)
     more = active_bytes(rows) - active_bytes(without)
@@ -180,34 +167,62 @@ def slabinfo_grows_by_size(tap, kernel, smp, label, rounds):
     assert -NOISE < more < SIZE + NOISE, more
 
 
-# --- snapshots ---------------------------------------------------------------
+def check_double_free(guest):
+    """The module mends the list by hand, in freed blocks: no access checks."""
+    guest.hmp_qmp('ka access off')
+    guest.shell('sh /share/errors.sh double-free')
+    stat = check_order(guest, guest.settled_console())
+    errors = errors_of(guest)
+    assert [e['error'] for e in errors] == ['double-free'], errors
+    # The module has caches of its own if the kernel can make them.
+    waits = errors[0]['cache'].startswith('kmalloc-')
+    assert stat['quarantine.twice'] == int(waits), (errors, stat)
+
+
+def slabs_and_double_free(tap, kernel, smp, label, rounds):
+    with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
+        share = make_share(tmp, ['quarantine.sh', 'errors.sh'], kernel,
+                           modules=True)
+        without = slabinfo_without(kernel, smp, share, rounds)
+        with Guest(kernel=kernel, smp=smp, share=share, run='quarantine',
+                   n=rounds, end='shell', timeout=900, cmdline=WORDS,
+                   plugin_opts=options(SIZE, ',access=on'),
+                   name=f'slabs-{kernel}-{smp}') as g:
+            with tap.test(f'{label}: /proc/slabinfo has SIZE bytes more', g):
+                check_slabinfo(tap, g, without)
+            with tap.test(f'{label}: a block freed twice is freed once', g):
+                check_double_free(g)
+
+
+# --- the kernel's own checks, and snapshots ----------------------------------
 
 def work(g):
     assert 'done' in g.shell('sh /ka/work.sh 1 >/dev/null 2>&1; echo done')
 
 
-def waits_in_snapshots(tap, kernel, smp, label):
-    with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
-        disk = make_disk(os.path.join(tmp, 'snapshots.qcow2'))
-        with Guest(kernel=kernel, smp=smp, end='shell', mem='512M',
-                   timeout=600, cmdline=f'{WORDS} slub_debug=FZ',
-                   plugin_opts=options(SIZE), qemu=drive(disk),
-                   name=f'saved-{kernel}-{smp}') as g:
-            work(g)
-            g.qmp('stop')
-            saved = g.stat()
-            assert not g.hmp_qmp('savevm one').strip()
-            g.qmp('cont')
-            work(g)
-            g.qmp('stop')
-            text = g.hmp_qmp('loadvm one').strip()
-            assert not text, text
-            loaded = g.stat()
-            g.qmp('cont')
-            for _ in range(3):
-                work(g)
-            after, console = g.stat(), g.console
-            stat = check_order_loaded(g, console, after)
+def check_debug(guest):
+    assert guest.wait_done() == 0
+    check_order(guest, guest.settled_console())
+    check_silence(guest)
+
+
+def check_snapshot(g):
+    g.qmp('stop')
+    saved = g.stat()
+    assert not g.hmp_qmp('savevm one').strip()
+    g.qmp('cont')
+    work(g)
+    g.qmp('stop')
+    text = g.hmp_qmp('loadvm one').strip()
+    assert not text, text
+    loaded = g.stat()
+    g.qmp('cont')
+    for _ in range(3):
+        work(g)
+    console, stat = g.console, g.stat()
+    assert not BAD.search(console), BAD.findall(console)
+    assert stat['guest.waiting_bytes'] <= SIZE, stat
+    assert not stat.get('quarantine.dropped'), stat
     keys = 'guest.waiting', 'guest.waiting_bytes'
     assert saved['guest.waiting'] > 100, saved
     assert [saved[k] for k in keys] == [loaded[k] for k in keys], \
@@ -215,29 +230,34 @@ def waits_in_snapshots(tap, kernel, smp, label):
     assert stat['quarantine.delayed'] > loaded['quarantine.delayed'], stat
 
 
-def check_order_loaded(guest, console, stat):
-    assert not BAD.search(console), BAD.findall(console)
-    assert stat['guest.waiting_bytes'] <= SIZE, stat
-    assert not stat.get('quarantine.dropped'), stat
-    return guest.stat()
+def debug_and_snapshots(tap, kernel, smp, label, rounds):
+    with tempfile.TemporaryDirectory(prefix='ka-quarantine.') as tmp:
+        disk = make_disk(os.path.join(tmp, 'snapshots.qcow2'))
+        share = make_share(tmp, ['quarantine.sh'], kernel)
+        with Guest(kernel=kernel, smp=smp, share=share, run='quarantine',
+                   n=rounds, end='shell', mem='512M', timeout=900,
+                   cmdline=f'{WORDS} slub_debug=FZ', qemu=drive(disk),
+                   plugin_opts=options(SIZE),
+                   name=f'saved-{kernel}-{smp}') as g:
+            with tap.test(f'{label}: slub_debug= finds nothing', g):
+                check_debug(g)
+            with tap.test(f'{label}: a snapshot has what waits', g):
+                check_snapshot(g)
+
+
+TESTS = {'reuse': use_after_reuse, 'slabs': slabs_and_double_free,
+         'debug': debug_and_snapshots}
 
 
 def main():
     ap = programs.arguments(__doc__, short='6.12 on 1 vCPU only')
     ap.add_argument('--rounds', type=int, help='rounds of the workload')
-    ap.add_argument('--only', default='', help='tests whose name has this')
+    ap.add_argument('--only', choices=TESTS, help='only the tests of one guest')
     args, tap = programs.parse(ap), Tap()
     rounds = args.rounds or (2 if args.short else 6)
-    tests = (
-        ('use after reuse is found', use_after_reuse),
-        ('a block freed twice is freed once', double_free),
-        ('slub_debug= finds nothing', lambda *a: slabs_in_order(*a, rounds)),
-        ('/proc/slabinfo has SIZE bytes more',
-         lambda *a: slabinfo_grows_by_size(*a, rounds)),
-        ('a snapshot has what waits', waits_in_snapshots),
-    )
-    for name, fn in (t for t in tests if args.only in t[0]):
-        programs.run_over(tap, args.kernel, args.smp, fn, name)
+    for name in [args.only] if args.only else TESTS:
+        programs.run_over(tap, args.kernel, args.smp,
+                          lambda *a, fn=TESTS[name]: fn(*a, rounds), None)
     tap.done()
 
 

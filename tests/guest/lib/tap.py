@@ -46,12 +46,16 @@ class Tap:
         self._line(True, name, f' # SKIP {reason}')
 
     @contextlib.contextmanager
-    def test(self, name):
+    def test(self, name, guest=None):
+        """Make one test. If it fails, keep the logs of GUEST, a Guest that goes
+        on."""
         try:
             yield
         except Exception:       # a test's failure, of whatever kind
             self._line(False, name)
             self.note(traceback.format_exc())
+            if guest:
+                self.note('logs: ' + guest.keep())
         else:
             self._line(True, name)
 

@@ -44,8 +44,7 @@ KtVerify *kt_verify_new(void)
 {
     KtVerify *v = g_new0(KtVerify, 1);
 
-    g_mutex_init(&v->lock);
-    g_cond_init(&v->changed);
+    pthread_mutex_init(&v->lock, NULL);
     v->keys = g_hash_table_new_full(kt_pair_hash, kt_pair_equal, g_free,
                                     NULL);
     v->held = g_array_new(FALSE, FALSE, sizeof(KtHeldAccess));
@@ -60,8 +59,7 @@ void kt_verify_free(KtVerify *v)
         g_hash_table_unref(v->keys);
         g_array_unref(v->held);
         g_free(v->disarmed);
-        g_mutex_clear(&v->lock);
-        g_cond_clear(&v->changed);
+        pthread_mutex_destroy(&v->lock);
         g_free(v);
     }
 }
@@ -83,7 +81,7 @@ KtVerifyAnswer kt_verify_ask(KtVerify *v, uint64_t pc, KtCacheId cache)
     if (kt_verify_is_disarmed(v, cache)) {
         return KT_VERIFY_UNSEEN;
     }
-    g_mutex_lock(&v->lock);
+    pthread_mutex_lock(&v->lock);
     known = find_key(v, pc, cache);
     if (known) {
         answer = known->decided ? KT_VERIFY_STANDS : KT_VERIFY_HOLD;
@@ -92,7 +90,7 @@ KtVerifyAnswer kt_verify_ask(KtVerify *v, uint64_t pc, KtCacheId cache)
     } else {
         g_hash_table_add(v->keys, g_memdup2(&key, sizeof(key)));
     }
-    g_mutex_unlock(&v->lock);
+    pthread_mutex_unlock(&v->lock);
     return answer;
 }
 
@@ -108,9 +106,9 @@ static void set_decided(KtVerify *v, uint64_t pc, KtCacheId cache)
 
 void kt_verify_stands(KtVerify *v, uint64_t pc, KtCacheId cache)
 {
-    g_mutex_lock(&v->lock);
+    pthread_mutex_lock(&v->lock);
     set_decided(v, pc, cache);
-    g_mutex_unlock(&v->lock);
+    pthread_mutex_unlock(&v->lock);
 }
 
 /* Publish how many wait, and for when. The lock is held. */
@@ -129,49 +127,23 @@ bool kt_verify_hold(KtVerify *v, const KtHeldAccess *held)
 {
     bool room;
 
-    g_mutex_lock(&v->lock);
+    pthread_mutex_lock(&v->lock);
     room = v->held->len < KT_VERIFY_HELD_MAX;
     if (room) {
         g_array_append_val(v->held, *held);
         publish(v);
-        g_cond_signal(&v->changed);
     }
-    g_mutex_unlock(&v->lock);
+    pthread_mutex_unlock(&v->lock);
     return room;
 }
 
 bool kt_verify_claim(KtVerify *v, uint64_t us)
 {
-    uint64_t due = __atomic_load_n(&v->due_us, __ATOMIC_RELAXED);
+    uint64_t due = kt_verify_due(v);
 
     return us >= due &&
            __atomic_compare_exchange_n(&v->due_us, &due, UINT64_MAX, false,
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-bool kt_verify_wait(KtVerify *v)
-{
-    bool ended;
-
-    g_mutex_lock(&v->lock);
-    while (!v->ended && !v->held->len) {
-        g_cond_wait(&v->changed, &v->lock);
-    }
-    if (!v->ended) {
-        g_cond_wait_until(&v->changed, &v->lock,
-                          g_get_monotonic_time() + again_us[0]);
-    }
-    ended = v->ended;
-    g_mutex_unlock(&v->lock);
-    return !ended;
-}
-
-void kt_verify_end(KtVerify *v)
-{
-    g_mutex_lock(&v->lock);
-    v->ended = true;
-    g_cond_signal(&v->changed);
-    g_mutex_unlock(&v->lock);
 }
 
 /* ---- verdicts ------------------------------------------------------------ */
@@ -267,14 +239,14 @@ void kt_verify_look(KtVerify *v, uint64_t us, KtLookFn look,
     GArray *decided = g_array_new(FALSE, FALSE, sizeof(Decided));
     unsigned n;
 
-    g_mutex_lock(&v->lock);
+    pthread_mutex_lock(&v->lock);
     n = due_first(v, us);
     if (n) {
         look(opaque, held_at(v, 0), n);
     }
     decide_all(v, us, decided);
     publish(v);
-    g_mutex_unlock(&v->lock);
+    pthread_mutex_unlock(&v->lock);
     tell(decided, verdict, opaque);
 }
 
@@ -283,7 +255,7 @@ void kt_verify_release(KtVerify *v, uint64_t va, uint64_t len,
 {
     GArray *decided = g_array_new(FALSE, FALSE, sizeof(Decided));
 
-    g_mutex_lock(&v->lock);
+    pthread_mutex_lock(&v->lock);
     for (unsigned i = 0; i < v->held->len;) {
         const KtHeldAccess *h = held_at(v, i);
         const KtPair key = pair_of(h->pc, h->cache);
@@ -296,6 +268,6 @@ void kt_verify_release(KtVerify *v, uint64_t va, uint64_t len,
         }
     }
     publish(v);
-    g_mutex_unlock(&v->lock);
+    pthread_mutex_unlock(&v->lock);
     tell(decided, verdict, opaque);
 }

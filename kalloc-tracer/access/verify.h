@@ -24,11 +24,14 @@
  * released before the event of the allocation, so the model judges it by the
  * blocks as they were.
  *
- * Threads: any. There is one lock inside. A KtLookFn is called with the lock
- * held, a KtVerifyVerdictFn without it.
+ * Threads: any. There is one lock inside: no GMutex, because the thread
+ * sanitizer does not know it. A KtLookFn is called with the lock held, a
+ * KtVerifyVerdictFn without it.
  */
 #ifndef KT_VERIFY_H
 #define KT_VERIFY_H
+
+#include <pthread.h>
 
 #include "kalloc-tracer/api/kt-event.h"
 
@@ -41,9 +44,7 @@
  *  @due_us: (atomic) guest time of the next look; UINT64_MAX: none
  *  @n_held: (atomic) accesses that wait */
 typedef struct KtVerify {
-    GMutex lock;
-    GCond changed;
-    bool ended;
+    pthread_mutex_t lock;
     GHashTable *keys;
     GArray *held;
     uint64_t *disarmed;
@@ -122,13 +123,12 @@ static inline bool kt_verify_waits(const KtVerify *v)
 /** kt_verify_claim() - Return true if the next look is due, and say that it is
  *  about to be made: others are told that none is due. */
 bool kt_verify_claim(KtVerify *v, uint64_t us);
-
-/** kt_verify_wait() - Wait until an access is held, then for a millisecond.
- *  For the thread that sees to it that looks are made in time. Returns: false
- *  after kt_verify_end(). */
-bool kt_verify_wait(KtVerify *v);
-/** kt_verify_end() - End kt_verify_wait(), now and later. */
-void kt_verify_end(KtVerify *v);
+/** kt_verify_due() - Return the guest time of the next look, UINT64_MAX if none
+ *  is needed, or it is claimed. Lock free. */
+static inline uint64_t kt_verify_due(const KtVerify *v)
+{
+    return __atomic_load_n(&v->due_us, __ATOMIC_RELAXED);
+}
 
 /** kt_verify_look() - Ask @look of the accesses that are due, decide, and call
  *  @verdict, without the lock. One thread at a time. */

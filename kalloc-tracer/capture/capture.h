@@ -133,5 +133,8 @@ void kt_capture_sync_counters(KtCapture *c);
  *  time to pass: accesses that are to be verified. Call before questions and
  *  before kt_snapshot_pack(). Lock held. */
 void kt_capture_settle(KtCapture *c);
+/** kt_capture_resume_looks() - Go on with accesses that are to be verified, if
+ *  the VM stood meanwhile. Call now and then while it runs, with the BQL. */
+void kt_capture_resume_looks(KtCapture *c);
 
 #endif /* KT_CAPTURE_H */

@@ -392,6 +392,24 @@ static void read_lists(void *unused)
     kt_capture_unlock(capture);
 }
 
+/* QEMU's main loop, with the BQL. */
+static gboolean on_timer(void *unused)
+{
+    kt_capture_lock(capture);
+    if (capture->shared.access && watch.verify) {
+        kt_access_watch_on_time(&watch);
+    }
+    kt_capture_unlock(capture);
+    return G_SOURCE_REMOVE;
+}
+
+void kt_capture_resume_looks(KtCapture *c)
+{
+    if (__atomic_load_n(&watch.stands, __ATOMIC_RELAXED)) {
+        on_timer(NULL);
+    }
+}
+
 void kt_capture_settle(KtCapture *c)
 {
     if (c->shared.access && watch.verify && !qemu_plugin_vm_is_running()) {
@@ -428,6 +446,7 @@ void kt_access_watch_start(KtCapture *c)
     capture = c;
     watch.find_code = find_code;
     watch.read_lists = read_lists;
+    watch.on_timer = on_timer;
     watch.arming = kt_arming_of(c->shared.tracer);
     kt_arming_on_change(watch.arming, on_change, c);
 }

@@ -56,7 +56,11 @@ typedef struct KtAccessLook {
  * @rules: (nullable, borrowed) the user's, for @classes
  * @verify: (nullable) suspects that wait, if errors are verified
  * @read_lists: looks at the lists for @verify; no vCPU executes
- * @verifier: (nullable) thread that asks for @read_lists in time
+ * @on_timer: asks for @read_lists in time; QEMU's main loop
+ * @timer: its GSource, 0: none; @timer_us: guest time of the look that it is
+ *         for, UINT64_MAX: none. With the capture's lock
+ * @stands: (atomic) accesses wait, and the VM did not run when @on_timer was
+ *          called
  * @find_code: finds @classes and @areas anew; no vCPU executes
  * @filter: which blocks, which accesses
  * @budget: (borrowed) of the shadow
@@ -80,7 +84,10 @@ struct KtAccessWatch {
     void (*find_code)(void *unused);
     KtVerify *verify;
     void (*read_lists)(void *unused);
-    GThread *verifier;
+    GSourceFunc on_timer;
+    unsigned timer;
+    uint64_t timer_us;
+    bool stands;
     KtAccessFilter *filter;
     KtBudget *budget;
     KtStale stale;
@@ -165,9 +172,12 @@ bool kt_access_watch_verify(KtAccessWatch *w, KtHookCall *m,
 /** kt_access_watch_release() - @m->ev is about to be pushed, while accesses are
  *  held: push those to its memory, and ask for a look if one is due. */
 void kt_access_watch_release(KtAccessWatch *w, KtHookCall *m);
-/** kt_access_watch_look() - Look at the lists for what is held. No vCPU
- *  executes. */
+/** kt_access_watch_look() - Look at the lists for what is held, and set the
+ *  timer for the next look. No vCPU executes; the capture's lock is held. */
 void kt_access_watch_look(KtAccessWatch *w, const KtShared *c, KtGuest *g);
+/** kt_access_watch_on_time() - Ask for the next look if it is due, else set the
+ *  timer. With the BQL and the capture's lock. */
+void kt_access_watch_on_time(KtAccessWatch *w);
 /** kt_access_watch_begin_verify() - Verify errors from now on. */
 void kt_access_watch_begin_verify(KtAccessWatch *w);
 /** kt_access_watch_end_verify() - Push all that is held, and verify no more. No

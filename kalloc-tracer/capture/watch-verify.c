@@ -7,6 +7,10 @@
  *                     else the access is held
  *     no vCPU runs    all lists of the cache are read, up to four times
  *
+ * An event asks for the next look when it is due. An idle guest has no events:
+ * a timer of QEMU's main loop asks, too. While the VM stands, so does its
+ * clock, and the timer is not set again until the VM runs.
+ *
  * An allocation can hand out memory to which held accesses were made. These
  * accesses become events first, then the allocation does.
  */
@@ -15,6 +19,8 @@
 #include "kalloc-tracer/objects/slab-free.h"
 #include "kalloc-tracer/objects/slab-slots.h"
 #include "kalloc-tracer/tracer/tracer.h"
+
+#define TIMER_MAX_MS 1000u
 
 /** struct Tell - the argument of on_verdict(). @cpu: events go into the queue
  *  of this vCPU; UINT_MAX: into the queue of the vCPU that made the access */
@@ -169,14 +175,6 @@ static void look(void *opaque, KtHeldAccess *held, unsigned n)
     }
 }
 
-void kt_access_watch_look(KtAccessWatch *w, const KtShared *c, KtGuest *g)
-{
-    Look k = { { w, c, UINT_MAX }, g };
-
-    kt_verify_look(w->verify, qemu_plugin_get_virtual_ns(0) / 1000, look,
-                   on_verdict, &k);
-}
-
 void kt_access_watch_release_all(KtAccessWatch *w, const KtShared *c)
 {
     Tell to = { w, c, UINT_MAX };
@@ -184,35 +182,68 @@ void kt_access_watch_release_all(KtAccessWatch *w, const KtShared *c)
     kt_verify_release(w->verify, 0, UINT64_MAX, on_verdict, &to);
 }
 
-/* ---- its thread ---------------------------------------------------------- */
+/* ---- looks in time ------------------------------------------------------- */
 
-/* Events ask for looks, too. Without this thread an idle guest would have none
- * until its next event. */
-static void *ask_for_looks(void *opaque)
+static void stop_timer(KtAccessWatch *w)
 {
-    KtAccessWatch *w = opaque;
-    KtVerify *v = w->verify;
-
-    while (kt_verify_wait(v)) {
-        if (kt_verify_claim(v, qemu_plugin_get_virtual_ns(0) / 1000)) {
-            qemu_plugin_request_exclusive(w->read_lists, NULL);
-        }
+    if (w->timer) {
+        g_source_remove(w->timer);
     }
-    return NULL;
+    w->timer = 0;
+    w->timer_us = UINT64_MAX;
+}
+
+/* Set the timer for the next look, unless it is set for an earlier one. Guest
+ * time can be slower than the host's: then the timer is set again. */
+static void set_timer(KtAccessWatch *w, uint64_t us)
+{
+    uint64_t due = kt_verify_due(w->verify);
+    uint64_t ms = (due - MIN(us, due)) / 1000 + 1;
+
+    if (due < w->timer_us) {
+        stop_timer(w);
+        w->timer_us = due;
+        w->timer = g_timeout_add((unsigned)MIN(ms, TIMER_MAX_MS), w->on_timer,
+                                 NULL);
+    }
+}
+
+void kt_access_watch_on_time(KtAccessWatch *w)
+{
+    uint64_t us = qemu_plugin_get_virtual_ns(0) / 1000;
+    bool stands = kt_verify_waits(w->verify) && !qemu_plugin_vm_is_running();
+
+    stop_timer(w);
+    __atomic_store_n(&w->stands, stands, __ATOMIC_RELAXED);
+    if (stands) {
+        return;
+    }
+    if (kt_verify_claim(w->verify, us)) {
+        qemu_plugin_request_exclusive(w->read_lists, NULL);
+    } else {
+        set_timer(w, us);
+    }
+}
+
+void kt_access_watch_look(KtAccessWatch *w, const KtShared *c, KtGuest *g)
+{
+    uint64_t us = qemu_plugin_get_virtual_ns(0) / 1000;
+    Look k = { { w, c, UINT_MAX }, g };
+
+    kt_verify_look(w->verify, us, look, on_verdict, &k);
+    set_timer(w, us);
 }
 
 void kt_access_watch_begin_verify(KtAccessWatch *w)
 {
     w->verify = kt_verify_new();
-    w->verifier = g_thread_try_new("ka-verify", ask_for_looks, w, NULL);
+    w->timer_us = UINT64_MAX;
 }
 
 void kt_access_watch_end_verify(KtAccessWatch *w, const KtShared *c)
 {
-    kt_verify_end(w->verify);
-    if (w->verifier) {
-        g_thread_join(g_steal_pointer(&w->verifier));
-    }
+    stop_timer(w);
+    __atomic_store_n(&w->stands, false, __ATOMIC_RELAXED);
     kt_access_watch_release_all(w, c);
     g_clear_pointer(&w->verify, kt_verify_free);
 }

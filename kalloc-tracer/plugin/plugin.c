@@ -244,7 +244,11 @@ static gboolean each_second(gpointer userdata)
 {
     Plugin *p = userdata;
 
-    if (qemu_plugin_vm_is_running() && kt_leak_periodic_due(p->tracer)) {
+    if (!qemu_plugin_vm_is_running()) {
+        return G_SOURCE_CONTINUE;
+    }
+    kt_capture_resume_looks(p->capture);
+    if (kt_leak_periodic_due(p->tracer)) {
         qemu_plugin_call_paused(scan_paused, p);
     }
     return G_SOURCE_CONTINUE;

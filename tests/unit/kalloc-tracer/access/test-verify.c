@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Suspects that wait for a look at the allocator's lists: what each sequence of
- * looks decides, and when. */
+ * looks decides, and when; also with several threads. */
 #include "kalloc-tracer/access/verify.h"
 #include "tests/lib/test-main.h"
 
@@ -162,15 +162,172 @@ static void test_limits(void)
     g_assert_cmpint(kt_verify_ask(v, PC - 1, cache), ==, KT_VERIFY_FULL);
 }
 
-/* Returns a millisecond after an access is held; at once after the end. */
-static void test_wait(void)
+/* The time of the next look, for a timer. */
+static void test_due(void)
 {
     g_autoptr(KtVerify) v = kt_verify_new();
+    World w = { 0 };
 
+    g_assert_cmpuint(kt_verify_due(v), ==, UINT64_MAX);
     g_assert_true(hold(v, PC, cache, BLOCK));
-    g_assert_true(kt_verify_wait(v));
-    kt_verify_end(v);
-    g_assert_false(kt_verify_wait(v));
+    g_assert_cmpuint(kt_verify_due(v), ==, 0);
+    g_assert_true(kt_verify_claim(v, START));
+    g_assert_cmpuint(kt_verify_due(v), ==, UINT64_MAX);
+    make_look(v, &w, KT_LOOK_MISSING, START);
+    g_assert_cmpuint(kt_verify_due(v), ==, START + 1000);
+    make_look(v, &w, KT_LOOK_LISTED, START + 1000);
+    g_assert_cmpuint(kt_verify_due(v), ==, UINT64_MAX);
+}
+
+/* ---- threads ------------------------------------------------------------- */
+
+#define VCPUS   2u
+#define ROUNDS  20000u
+#define PCS     64u
+#define CACHES  16u
+/* The lists do not have the objects of this cache. */
+#define UNSEEN_CACHE 3u
+
+/* @us: (atomic) guest time; @running: (atomic) vCPUs; @held: (atomic) accesses
+ * that waited; @decided: (atomic) verdicts of them; @first: (atomic) caches
+ * that were disarmed */
+typedef struct Shared {
+    KtVerify *v;
+    uint64_t us;
+    unsigned running, held, first;
+    unsigned decided[KT_VERDICT_UNSEEN + 1];
+} Shared;
+
+typedef struct Vcpu {
+    Shared *s;
+    unsigned index;
+} Vcpu;
+
+static unsigned add(unsigned *n, unsigned more)
+{
+    return __atomic_add_fetch(n, more, __ATOMIC_RELAXED);
+}
+
+/* Each cache answers in its own way. */
+static void look_at_caches(void *opaque, KtHeldAccess *held, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        unsigned id = held[i].cache.v;
+
+        held[i].look = id == UNSEEN_CACHE ? KT_LOOK_MISSING :
+                       id % 4 == 1 ? KT_LOOK_UNREADABLE :
+                       id % 4 == 2 ? KT_LOOK_REUSED : KT_LOOK_LISTED;
+    }
+}
+
+static void count_verdict(void *opaque, const KtHeldAccess *held,
+                          KtVerifyVerdict verdict, bool first)
+{
+    Shared *s = opaque;
+
+    g_assert_cmphex(held->ev.va, ==, held->bad);
+    g_assert_true(verdict != KT_VERDICT_UNSEEN ||
+                  held->cache.v == UNSEEN_CACHE);
+    add(&s->decided[verdict], 1);
+    add(&s->first, first);
+}
+
+/* Do what a vCPU does with an access: capture/watch-verify.c. */
+static void suspect(Shared *s, uint64_t pc, KtCacheId id, uint64_t va)
+{
+    switch (kt_verify_ask(s->v, pc, id)) {
+    case KT_VERIFY_LOOK:
+        if (id.v % 4 == 0) {
+            kt_verify_stands(s->v, pc, id);
+            return;
+        }
+        break;
+    case KT_VERIFY_HOLD:
+        break;
+    case KT_VERIFY_UNSEEN:
+        g_assert_cmpuint(id.v, ==, UNSEEN_CACHE);
+        return;
+    default:
+        return;
+    }
+    if (hold(s->v, pc, id, va)) {
+        add(&s->held, 1);
+    }
+}
+
+static uint32_t roll(uint64_t *state)
+{
+    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+    return *state >> 33;
+}
+
+static void *run_vcpu(void *opaque)
+{
+    const Vcpu *c = opaque;
+    Shared *s = c->s;
+    uint64_t state = c->index + 1;
+
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        uint32_t number = roll(&state);
+        uint64_t va = BLOCK + (number >> 8) % 256 * 64;
+
+        __atomic_add_fetch(&s->us, 5, __ATOMIC_RELAXED);
+        suspect(s, PC + number % PCS, (KtCacheId) { number / PCS % CACHES + 1 },
+                va);
+        /* Some objects are never handed out again. */
+        if (i % 16 == 0 && va < BLOCK + 128 * 64) {
+            kt_verify_release(s->v, va, 64, count_verdict, s);
+        }
+    }
+    add(&s->running, -1u);
+    return NULL;
+}
+
+static void look_if_due(Shared *s)
+{
+    uint64_t us = __atomic_load_n(&s->us, __ATOMIC_RELAXED);
+
+    if (kt_verify_claim(s->v, us)) {
+        kt_verify_look(s->v, us, look_at_caches, count_verdict, s);
+    }
+}
+
+/* Two vCPUs and a thread that looks at the lists. Each access that waited has
+ * one verdict, and only the cache that the lists do not have is disarmed. */
+static void test_threads(void)
+{
+    g_autoptr(KtVerify) v = kt_verify_new();
+    Shared s = { .v = v, .running = VCPUS };
+    Vcpu vcpu[VCPUS];
+    pthread_t thread[VCPUS];
+
+    for (unsigned i = 0; i < VCPUS; i++) {
+        vcpu[i] = (Vcpu) { &s, i };
+        g_assert_cmpint(pthread_create(&thread[i], NULL, run_vcpu, &vcpu[i]),
+                        ==, 0);
+    }
+    while (__atomic_load_n(&s.running, __ATOMIC_RELAXED)) {
+        look_if_due(&s);
+    }
+    for (unsigned i = 0; i < VCPUS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    for (unsigned i = 0; kt_verify_waits(v); i++) {
+        g_assert_cmpuint(i, <, 1000);
+        s.us += 1000;
+        look_if_due(&s);
+    }
+    g_test_message("%u held: %u stand, %u not verified, %u not seen", s.held,
+                   s.decided[0], s.decided[1], s.decided[2]);
+    g_assert_cmpuint(s.decided[0] + s.decided[1] + s.decided[2], ==, s.held);
+    g_assert_cmpuint(s.decided[KT_VERDICT_STANDS], >, 0);
+    g_assert_cmpuint(s.decided[KT_VERDICT_UNVERIFIED], >, 0);
+    g_assert_cmpuint(s.decided[KT_VERDICT_UNSEEN], >, 0);
+    g_assert_cmpuint(s.first, ==, 1);
+    for (unsigned i = 1; i <= CACHES; i++) {
+        g_assert_true(kt_verify_is_disarmed(v, (KtCacheId) { i }) ==
+                      (i == UNSEEN_CACHE));
+    }
 }
 
 int main(int argc, char **argv)
@@ -180,7 +337,8 @@ int main(int argc, char **argv)
         { "/verify/release", test_release },
         { "/verify/disarm", test_disarm },
         { "/verify/limits", test_limits },
-        { "/verify/wait", test_wait },
+        { "/verify/due", test_due },
+        { "/verify/threads", test_threads },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

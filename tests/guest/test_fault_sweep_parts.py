@@ -228,6 +228,15 @@ with tap.test('likely faults come first, then stacks with few calls'):
     assert [(int(r['stackid'], 16), n) for r, n in todo] == [
         (2, 2), (2, 'all'), (4, 'all'), (1, 'all')], todo
 
+with tap.test('a hash may have leading zeros, or not'):
+    for row, option in ('0xab', '0x00000000000000ab'), ('0x0ab', '0xab'):
+        rows = [{**STACK, 'stackid': row}, {**STACK, 'stackid': '0xac'}]
+        only = (command.stackid(option),)
+        todo = record.plan({'stacks': rows}, (1,), only)
+        assert [r['stackid'] for r, _ in todo] == [row], todo
+        todo = record.plan({'stacks': rows}, (1,), (), {option: 'known'})
+        assert [r['stackid'] for r, _ in todo] == ['0xac'], todo
+
 with tap.test('rules are those of ka fault add'):
     got = fault_rule('kmalloc', '0xab', 2)
     assert got == "ka fault add kmalloc --if 'stackid == 0xab && n == 2' " \

@@ -62,7 +62,8 @@ def read_excluded(path):
             words = line.split(None, 1)
             if not words or words[0].startswith('#'):
                 continue
-            if not re.fullmatch('0x[0-9a-f]{16}', words[0]) or len(words) < 2:
+            if not re.fullmatch('0x[0-9a-f]{1,16}', words[0]) or \
+                    len(words) < 2:
                 raise ValueError(f'{path}, line {number}: not "STACKID '
                                  'REASON"')
             found[words[0]] = words[1].strip()
@@ -72,10 +73,11 @@ def read_excluded(path):
 def plan(record, numbers, only=(), excluded=()):
     """Return [(row, number)] in the order of the runs: calls that can fail in
     practice first, then stacks with few calls."""
+    def is_in(row, hashes):     # with leading zeros or without
+        return int(row['stackid'], 16) in {int(h, 16) for h in hashes}
+
     rows = [r for r in record['stacks'] if not r['cut'] and
-            r['stackid'] not in excluded]
-    if only:
-        rows = [r for r in rows if r['stackid'] in only]
+            not is_in(r, excluded) and (not only or is_in(r, only))]
     rows.sort(key=lambda r: (LIKELY_FIRST.index(r['chance']), r['selected'],
                              r['stackid']))
     return [(r, n) for n in numbers for r in rows

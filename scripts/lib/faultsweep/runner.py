@@ -97,13 +97,16 @@ def leak(row, where):
 
 
 def leaks(vm, since_us):
-    """Return blocks that nothing refers to, and those that a module left."""
+    """Return blocks to which nothing in use refers. A block that a module left
+    and something still uses is no leak: caches of the kernel, such as that of
+    radix_tree_preload(), are filled in the name of whoever comes first."""
     found = {}
     module = None
     for row in vm.guest.rows('ka leak module -a -s -n 0'):
         if row['type'] == 'module':
             module = row
-        elif row['type'] == 'block' and module['unloaded_us'] >= since_us:
+        elif row['type'] == 'block' and not row.get('kept') and \
+                module['unloaded_us'] >= since_us:
             found[row['va']] = leak(row, 'left by module ' + module['name'])
     for row in vm.guest.rows('ka leak scan -a -s -n 0'):
         if row['type'] == 'block':

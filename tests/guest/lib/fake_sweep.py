@@ -82,6 +82,10 @@ class FakeGuest:
         if name == 'leak scan' and kind == 'leak':
             return [{'type': 'block', 'va': '0x1', 'requested': 8,
                      'alloc_symbols': ['second+0x1[kf]']}]
+        if name == 'leak module':
+            return [{'type': 'module', 'name': 'kf', 'unloaded_us': 10000},
+                    {'type': 'block', 'va': '0x2', 'kept': 'percpu',
+                     'alloc_symbols': [f'of_{self.failing()}+0x1']}]
         return []
 
 

@@ -24,7 +24,7 @@ from . import oracle
 
 FOLDER = os.path.join(oracle.INSIDE, 'scenarios')
 STEPS = 'steps.sh'          # functions that the scripts share
-TOOLS = 'ka_nft', 'ka_use'
+TOOLS = 'ka_load', 'ka_nft', 'ka_use'
 UUID = '0f0e0d0c-0b0a-4908-8706-050403020100'
 
 Scenario = namedtuple('Scenario', 'name path modules sweep kernel files qemu')

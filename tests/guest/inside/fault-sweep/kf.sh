@@ -5,7 +5,7 @@
 
 status=0
 for module in good late name loop swallow errptr double put null retry; do
-    insmod "/share/kf_$module.ko" || status=1
+    /share/ka-load "/share/kf_$module.ko" || status=1
     rmmod "kf_$module"
 done 2>/dev/null
 exit $status

@@ -20,11 +20,11 @@ load() {
         name=${name%.ko}
         [ ! -d "/sys/module/$name" ] || continue
         if [ "$name" = "$wanted" ]; then
-            insmod "$file" "$@" || return
+            /share/ka-load "$file" "$@" || return
             loaded="$name $loaded"
             return
         fi
-        insmod "$file" || return
+        /share/ka-load "$file" || return
         loaded="$name $loaded"
     done
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Access checks that verify (`ka access on --verify`): the last judge, who asks
- * the allocator's lists. access/verify.h has the rules of the decision.
+ * Access checks that verify (`ka access on --verify`): the last check
+ * before an error, in the allocator's lists of free objects. access/verify.h
+ * has the rules of the decision.
  *
  *     on the vCPU     a list that is read at once has the object: event
  *                     else the access is held

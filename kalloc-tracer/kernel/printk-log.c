@@ -410,9 +410,9 @@ static bool may_be_of(const KtPrintkLog *l, const KtPrintkRing *r,
 }
 
 /*
- * Records of @w that are stored, but could not be read: keep @w for them. Any
- * number of other records may be before them, from vCPUs that ran while that of
- * @w, or that of the unfinished record, did not.
+ * The record of @w is stored, but cannot be read yet, because one in front of
+ * it is not finished: keep @w until it can. There may be thousands in between:
+ * while the host does not run one vCPU, the others go on storing.
  */
 static void keep_unread(KtPrintkLog *l, const KtPrintkRing *r,
                         const GsMem *mem, const KtPrintkWriter *w)

@@ -193,7 +193,8 @@ bool kt_printk_ring_oldest(const KtPrintkRing *r, const KtPrintkLayout *at,
     return read_u64(mem, info_va(r, at, r->tail_id) + at->seq, seq);
 }
 
-/* The place of a number is its lowest bits, and so is that of an id. */
+/* A record's index in the ring is its number modulo the ring's size, and its id
+ * modulo the same. */
 uint64_t kt_printk_ring_newer(const KtPrintkRing *r, uint64_t seq)
 {
     return (r->head_id + 1 - seq) & r->mask;

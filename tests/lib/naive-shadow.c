@@ -6,7 +6,7 @@
 #define BASE 0xffff888000000000ull
 /* Two pages of codes. */
 #define LEN  0x10000u
-/* Host memory for what is stored by page of the guest. */
+/* Bytes of host memory for the values that are kept per guest page. */
 #define MORE (3 * 4096u)
 /* Addresses in front of the shadow, and behind it, that are used, too. */
 #define MARGIN 256u

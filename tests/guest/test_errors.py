@@ -24,10 +24,10 @@ import tempfile
 
 from lib import oracle, programs
 from lib.kmodsyms import ModuleFunctions
-from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import ROOT, kernel_file
+from scripts.lib.snapshot_disk import drive, make_disk
 
 CASES = ['double-free', 'double-free-cache', 'double-free-rcu',
          'invalid-free', 'invalid-free-slab', 'invalid-free-error',

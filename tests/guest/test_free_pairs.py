@@ -18,9 +18,9 @@ import re
 import tempfile
 
 from lib import oracle, programs
-from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
+from scripts.lib.snapshot_disk import drive, make_disk
 
 BLOCKS = ('kmalloc', 'cache', 'large', 'vmalloc', 'percpu', 'pages',
           'compound', 'vmap')

@@ -19,10 +19,10 @@ import time
 
 from lib import oracle, programs
 from lib.reset import reset
-from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_file, paths
+from scripts.lib.snapshot_disk import drive, make_disk
 
 KERNELS = '6.12', '5.10', '6.1', '7.3'
 PANIC = 'echo c >/proc/sysrq-trigger'

@@ -18,10 +18,10 @@ import tempfile
 from collections import Counter
 
 from lib import oracle, programs
-from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import ROOT, paths
+from scripts.lib.snapshot_disk import drive, make_disk
 
 NAME = re.compile(r'[\w.]+\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?(?: ?\[\w+\])?|'
                   r'\bka_(?:first|second)\b')

@@ -12,9 +12,9 @@ import os
 import tempfile
 
 from lib import programs
-from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
+from scripts.lib.snapshot_disk import drive, make_disk
 
 WORK = ('ls -lR /proc/self /sys/kernel >/dev/null 2>&1; '
         'cat /proc/*/stat* >/dev/null 2>&1')

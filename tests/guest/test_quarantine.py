@@ -15,9 +15,9 @@ import re
 import tempfile
 
 from lib import accesses, oracle, programs
-from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
+from scripts.lib.snapshot_disk import drive, make_disk
 
 SIZE = 8 << 20
 # What two runs of the same workload differ in.

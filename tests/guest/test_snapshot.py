@@ -12,10 +12,10 @@ import tempfile
 import time
 
 from lib import programs
-from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.qmp import GuestError
+from scripts.lib.snapshot_disk import drive, make_disk
 
 ALL = 'ka 0-ffffffffffffffff -j -v'
 # A program that runs when the VM stops, and continues afterwards.

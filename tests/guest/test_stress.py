@@ -24,10 +24,10 @@ from collections import Counter, defaultdict
 
 from lib import explained, ftrace, ksyms, oracle, programs, stale, windows
 from lib.disturb import Disturbance
-from lib.snapshot_disk import NODE, drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_arch
+from scripts.lib.snapshot_disk import NODE, drive, make_disk
 import test_snapshot as snapshot
 
 BUFFER_KB = 16384       # of the guest's trace, for each vCPU

@@ -22,10 +22,10 @@ from collections import Counter, namedtuple
 
 from lib import oracle, programs
 from lib.reset import reset
-from lib.snapshot_disk import drive, make_disk
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_arch, paths
+from scripts.lib.snapshot_disk import drive, make_disk
 
 KERNELS = '6.12', '5.10', '6.1', '6.18', '7.3', 'arm64-6.12', 'riscv64-6.12'
 WORK = ('for i in 1 2; do cat /proc/self/maps /proc/[0-9]/stat; '

@@ -8,7 +8,9 @@ NODE = 'vmstate'        # what QMP calls the disk of drive()
 
 
 def make_disk(path, size=4 << 30):
-    """Make an empty qcow2 file, for snapshots."""
+    """Make an empty qcow2 file, for snapshots; return its path. Snapshots need
+    no room on the disk itself: the file grows behind it. Version 2: a header,
+    one page of the refcount table, and no data."""
     entries = -(-size // (CLUSTER * CLUSTER // 8))
     head = struct.pack('>4sIQIIQIIQQIIQ', b'QFI\xfb', 2, 0, 0, 16, size, 0,
                        entries, 3 * CLUSTER, CLUSTER, 1, 0, 0)

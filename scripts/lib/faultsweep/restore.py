@@ -7,14 +7,13 @@ collect() takes it back when its run was looked at. close() ends all.
 import atexit
 import os
 import shutil
-import struct
 import tempfile
 
 from ..guest import Guest
 from ..qmp import GuestError
+from ..snapshot_disk import drive, make_disk
 from .scenario import NAME, READY
 
-CLUSTER = 1 << 16
 STATE = 'ready'
 # The VM stays when its guest has ended.
 ACTIONS = ['-action', 'reboot=shutdown,shutdown=pause,panic=pause']
@@ -22,18 +21,6 @@ ACTIONS = ['-action', 'reboot=shutdown,shutdown=pause,panic=pause']
 # takes 65536, and a loop that tries for ever adds tens of thousands.
 LOG_LINES = 1000
 BOOT_SECONDS = 240
-
-
-def make_disk(path, size=16 << 30):
-    """Make an empty qcow2 file for states of the VM. The guest does not see
-    it. Version 2: a header, one page of the refcount table, and no data."""
-    entries = -(-size // (CLUSTER * CLUSTER // 8))
-    head = struct.pack('>4sIQIIQIIQQIIQ', b'QFI\xfb', 2, 0, 0, 16, size, 0,
-                       entries, 3 * CLUSTER, CLUSTER, 1, 0, 0)
-    with open(path, 'wb') as f:
-        for part in (head, struct.pack('>Q', 2 * CLUSTER),
-                     struct.pack('>H', 1) * 4, b''):
-            f.write(part.ljust(CLUSTER, b'\0'))
 
 
 PREFIX = 'ka-fault-sweep.'
@@ -111,11 +98,8 @@ class Loadvm:
         self.fresh = False      # no run has changed the VM yet
 
     def _boot(self):
-        disk = os.path.join(self.dir, 'state.qcow2')
-        make_disk(disk)
-        guest = start_guest(
-            self.scenario, self.share, self.name,
-            ['-drive', f'if=none,id=ka-states,format=qcow2,file={disk}'])
+        disk = make_disk(os.path.join(self.dir, 'state.qcow2'))
+        guest = start_guest(self.scenario, self.share, self.name, drive(disk))
         try:
             pid = int(guest.wait_marker(READY).split()[1])
             guest.qmp('stop')

@@ -8,6 +8,7 @@
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/instruction.h"
 #include "monitor-cmds/output/format-kasan.h"
+#include "monitor-cmds/output/identity-row.h"
 
 /**
  * struct Errors - state of a listing
@@ -212,6 +213,7 @@ static bool read_instruction(const McOut *out, const KtError *e,
 
 static void print_error(McOut *out, const KtError *e, const McArgs *args)
 {
+    g_autoptr(McIdentity) id = NULL;
     GsInstruction insn;
     bool known;
 
@@ -220,9 +222,10 @@ static void print_error(McOut *out, const KtError *e, const McArgs *args)
         return;
     }
     known = read_instruction(out, e, &insn);
+    id = mc_prints_identity(out) ? mc_identity_of_error(out, e) : NULL;
     out->format->row(out, &(McRow) {
         .error = e, .block = e->has_block ? &e->block : NULL,
-        .insn = known ? &insn : NULL,
+        .insn = known ? &insn : NULL, .identity = id,
         .page_shift = out->ctx->kernel_found ?
                       gs_kernel_page_shift(out->ctx->kernel) : 0 });
 }

@@ -12,6 +12,7 @@
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/guest-access.h"
 #include "monitor-cmds/commands/ref-names.h"
+#include "monitor-cmds/output/identity-row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -355,6 +356,7 @@ static void print_group(McOut *out, const Group *g)
 {
     KtReach reach = reach_of(g->known);
     g_autofree char *by = NULL, *in = NULL;
+    g_autoptr(McIdentity) id = NULL;
     McLeakRow leak = { 0 };
     McKeptRow kept = { 0 };
     McRow row = { .block = &g->newest, .same = g->n - 1 };
@@ -362,6 +364,9 @@ static void print_group(McOut *out, const Group *g)
     if (reach == KT_REACH_LOST) {
         leak = (McLeakRow) { g->known->hold, g->bytes, g->held };
         row.leak = &leak;
+        id = mc_prints_identity(out) ?
+             mc_identity_of_leak(out, &g->newest) : NULL;
+        row.identity = id;
     } else if (reach == KT_REACH_KEPT) {
         const KtRef *ref = &g->known->holder;
         bool is = ref->place < KT_PLACE__COUNT;
@@ -376,8 +381,12 @@ static void print_group(McOut *out, const Group *g)
 
 static void print_free(McOut *out, const KtError *e)
 {
+    g_autoptr(McIdentity) id = mc_prints_identity(out) ?
+                               mc_identity_of_error(out, e) : NULL;
+
     out->format->row(out, &(McRow) {
-        .block = e->has_block ? &e->block : NULL, .error = e });
+        .block = e->has_block ? &e->block : NULL, .error = e,
+        .identity = id });
 }
 
 /* Print the lines of blocks, at most args->limit of them. */

@@ -9,6 +9,7 @@
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/guest-access.h"
 #include "monitor-cmds/output/format-kmemleak.h"
+#include "monitor-cmds/output/identity-row.h"
 
 /* Limit of the blocks that are read whole, for their checksum. */
 #define CRC_BYTES   (1u << 20)
@@ -127,20 +128,28 @@ static int by_time(const void *a, const void *b)
                                         (x->va > y->va) - (x->va < y->va);
 }
 
+static void print_group(McOut *out, const Group *g)
+{
+    McLeakRow leak = { g->newest->hold, g->bytes, g->held };
+    const KtBlock *b = &g->newest->block;
+    g_autoptr(McIdentity) id = mc_prints_identity(out) ?
+                               mc_identity_of_leak(out, b) : NULL;
+
+    out->format->row(out, &(McRow) {
+        .block = b, .leak = &leak, .same = g->n - 1, .identity = id });
+}
+
 static void print_groups(McOut *out, const McArgs *args, GArray *groups)
 {
     g_array_sort(groups, by_time);
     for (unsigned i = 0; i < groups->len && !out->closed; i++) {
         const Group *g = &g_array_index(groups, Group, i);
-        McLeakRow leak = { g->newest->hold, g->bytes, g->held };
 
         if (i == args->limit) {
             out->format->more(out, groups->len - i);
             return;
         }
-        out->format->row(out, &(McRow) {
-            .block = &g->newest->block, .leak = &leak,
-            .same = g->n - 1 });
+        print_group(out, g);
     }
 }
 

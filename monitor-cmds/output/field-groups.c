@@ -17,6 +17,11 @@ static bool is_access(const McRow *row)
     return row->error && kt_error_is_access(row->error->kind);
 }
 
+static bool has_kind(const McRow *row, KtErrorKind kind)
+{
+    return row->error && row->error->kind == kind;
+}
+
 /* Of a slot without a block nothing is known but its place. */
 static bool is_of_slot(const McField *f)
 {
@@ -90,12 +95,12 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
     case MC_GROUP_CODED:
         return row->error && row->error->va >= KT_ERROR_POINTER;
     case MC_GROUP_SIZED:
-        return row->error && (row->error->kind == KT_ERR_WRONG_SIZE ||
-                              row->error->kind == KT_ERR_WRONG_ORDER);
+        return has_kind(row, KT_ERR_WRONG_SIZE) ||
+               has_kind(row, KT_ERR_WRONG_ORDER);
     case MC_GROUP_ORDER:
-        return row->error && row->error->kind == KT_ERR_WRONG_ORDER;
+        return has_kind(row, KT_ERR_WRONG_ORDER);
     case MC_GROUP_LEFT:
-        return row->error && row->error->kind == KT_ERR_OBJECTS_LEFT;
+        return has_kind(row, KT_ERR_OBJECTS_LEFT);
     case MC_GROUP_ACCESS:
     case MC_GROUP_INSTRUCTION:
     case MC_GROUP_REPEATS:
@@ -123,10 +128,11 @@ bool mc_field_applies(const McField *f, const McRow *row, bool verbose)
     case MC_GROUP_V_ERROR:
         return verbose && row->error;
     case MC_GROUP_V_LEFT:
-        return row->error && (verbose ||
-                              row->error->kind == KT_ERR_OBJECTS_LEFT);
+        return (verbose && row->error) || has_kind(row, KT_ERR_OBJECTS_LEFT);
     case MC_GROUP_V_LEAK:
         return verbose && row->leak;
+    case MC_GROUP_V_IDENTITY:
+        return verbose && row->identity;
     case MC_GROUP__COUNT:
         break;
     }

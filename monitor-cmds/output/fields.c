@@ -485,6 +485,34 @@ GETTER(ref_member)
     return put_name(v, row->ref->member);
 }
 
+/* ---- identity ------------------------------------------------------------ */
+
+GETTER(title)
+{
+    return put_name(v, row->identity->title);
+}
+
+GETTER(alt)
+{
+    v->list = row->identity->alt;
+    return true;
+}
+
+GETTER(fold)
+{
+    return put_name(v, row->identity->fold);
+}
+
+GETTER(exact)
+{
+    return put_name(v, row->identity->exact);
+}
+
+GETTER(weak)
+{
+    return put(v, row->identity->weak);
+}
+
 /* ---- the table ----------------------------------------------------------- */
 
 const McField mc_fields[MC_FIELD__COUNT] = {

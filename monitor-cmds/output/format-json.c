@@ -23,6 +23,16 @@ static void put_stacks(McOut *o, const McField *f, const McValue *v)
     }
 }
 
+static void put_list(GString *line, const char *const *word)
+{
+    g_string_append_c(line, '[');
+    for (unsigned i = 0; word[i]; i++) {
+        g_string_append(line, i ? "," : "");
+        mc_put_json_string(line, word[i]);
+    }
+    g_string_append_c(line, ']');
+}
+
 static void put_value(McOut *o, const McField *f, const McValue *v)
 {
     char letter[2] = { v->u, 0 };
@@ -54,6 +64,9 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
     case MC_TYPE_LABEL:
         mc_put_json_string(o->line, v->s);
         break;
+    case MC_TYPE_LIST:
+        put_list(o->line, (const char *const *)v->list);
+        break;
     case MC_TYPE__COUNT:
         break;
     }
@@ -72,10 +85,11 @@ static void json_row(McOut *o, const McRow *row)
     mc_json_begin(o, row_type(row));
     for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
         const McField *f = &mc_fields[i];
-        /* an error always has its address and its count; only the text saves
-         * the space */
+        /* an error always has its address, its count and its identity; only
+         * the text saves the space */
         bool verbose = o->verbose || f->group == MC_GROUP_AWAY ||
-                       f->group == MC_GROUP_REPEATS;
+                       f->group == MC_GROUP_REPEATS ||
+                       f->group == MC_GROUP_V_IDENTITY;
         McValue v = { 0 };
 
         if (!mc_field_applies(f, row, verbose)) {
@@ -142,16 +156,6 @@ static void json_stat_group(McOut *o, const char *name)
         mc_json_begin(o, MC_OBJ_STAT);
         o->stat_open = true;
     }
-}
-
-static void put_list(GString *line, const char *const *word)
-{
-    g_string_append_c(line, '[');
-    for (unsigned i = 0; word[i]; i++) {
-        g_string_append(line, i ? "," : "");
-        mc_put_json_string(line, word[i]);
-    }
-    g_string_append_c(line, ']');
 }
 
 static void json_stat(McOut *o, const McStat *s)

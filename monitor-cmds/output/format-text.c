@@ -50,6 +50,13 @@ static void put_padded(GString *s, size_t from, size_t width)
     }
 }
 
+static void put_list(GString *line, char *const *text)
+{
+    for (unsigned i = 0; text[i]; i++) {
+        g_string_append_printf(line, "%s%s", i ? "; " : "", text[i]);
+    }
+}
+
 static void put_value(McOut *o, const McField *f, const McValue *v)
 {
     size_t from = o->line->len;
@@ -93,6 +100,9 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
         while (o->line->len - from < (f->type == MC_TYPE_NAME ? 5 : 8)) {
             g_string_append_c(o->line, ' ');
         }
+        break;
+    case MC_TYPE_LIST:
+        put_list(o->line, v->list);
         break;
     case MC_TYPE__COUNT:
         break;

@@ -8,6 +8,7 @@
 #ifndef MC_FORMAT_H
 #define MC_FORMAT_H
 
+#include "monitor-cmds/output/identity.h"
 #include "monitor-cmds/parse/parse.h"
 
 /* Value of "schema" in JSON objects. Increment it if a key changes its
@@ -77,6 +78,7 @@ typedef struct McSlotRow {
  * @object: (nullable) which object the block is of what was asked for
  * @leak, @ref, @kept: NULL except for ka leak and ka refs
  * @slot: NULL except for ka slab and ka cache
+ * @identity: (nullable) of an error or a leak
  */
 typedef struct McRow {
     const KtBlock *block;
@@ -92,11 +94,13 @@ typedef struct McRow {
     const McRefRow *ref;
     const McKeptRow *kept;
     const McSlotRow *slot;
+    const McIdentity *identity;
 } McRow;
 
 /**
  * struct McValue - the result of a getter; the field's type says which member
  * @s: (borrowed) a name, may point to @text; untrusted bytes
+ * @list: (borrowed) NULL-terminated names
  * @exact: the first frame of @stack is an instruction, and no return address
  */
 typedef struct McValue {
@@ -104,6 +108,7 @@ typedef struct McValue {
     KtStackId stack;
     bool exact;
     const char *s;
+    char *const *list;
     char text[24];
 } McValue;
 
@@ -369,6 +374,10 @@ McStack mc_stack(KtTracer *t, KtStackId id);
 McFrame mc_frame(const McStack *s, unsigned i);
 /** mc_caller() - return the first frame; its address is 0 if there is none */
 McFrame mc_caller(const McStack *s);
+
+/** mc_frame_symbol() - find the function of a frame by the names of its time.
+ *  @k: (nullable) NULL: nothing is found */
+bool mc_frame_symbol(const GsKernel *k, const McFrame *f, GsSymbol *out);
 
 /** mc_put_pc() - append an address as symbol+0xoff[module], by the names of its
  *  time; in hex if no symbol covers it */

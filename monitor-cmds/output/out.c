@@ -173,10 +173,10 @@ static bool is_entry(const GsSymbol *sym)
  * interrupt or exception stopped is exact; such a frame follows the frame of an
  * entry.
  */
-static bool symbolize_frame(const GsKernel *k, const McFrame *f, GsSymbol *out)
+bool mc_frame_symbol(const GsKernel *k, const McFrame *f, GsSymbol *out)
 {
     uint64_t pc = f->pc;
-    bool found = gs_kernel_symbolize_at(k, pc, f->era, out);
+    bool found = k && gs_kernel_symbolize_at(k, pc, f->era, out);
     GsSymbol other;
 
     if (found && (f->exact || out->va != pc)) {
@@ -187,7 +187,7 @@ static bool symbolize_frame(const GsKernel *k, const McFrame *f, GsSymbol *out)
         is_entry(&other)) {
         return true;
     }
-    if (pc && gs_kernel_symbolize_at(k, pc - 1, f->era, &other) &&
+    if (k && pc && gs_kernel_symbolize_at(k, pc - 1, f->era, &other) &&
         gs_kernel_is_code(k, &other)) {
         *out = other;
         return true;
@@ -215,7 +215,7 @@ void mc_put_pc(GString *s, const GsKernel *k, const McFrame *f)
 {
     GsSymbol sym;
 
-    if (!k || !symbolize_frame(k, f, &sym)) {
+    if (!mc_frame_symbol(k, f, &sym)) {
         mc_put_hex(s, f->pc, 16);
         return;
     }
@@ -227,7 +227,7 @@ void mc_put_pc_as_kernel(GString *s, const GsKernel *k, const McFrame *f)
 {
     GsSymbol sym;
 
-    if (!k || !symbolize_frame(k, f, &sym)) {
+    if (!mc_frame_symbol(k, f, &sym)) {
         g_string_append(s, "0x");
         mc_put_hex(s, f->pc, 16);
         return;

@@ -105,6 +105,7 @@ typedef enum McFieldType {
     MC_TYPE_HEX,
     MC_TYPE_NUMBER,         /* decimal */
     MC_TYPE_INDEX,          /* decimal, 4 columns */
+    MC_TYPE_LIST,           /* several texts, in text "; " between */
     MC_TYPE__COUNT
 } McFieldType;
 
@@ -144,6 +145,7 @@ typedef enum McFieldGroup {
     MC_GROUP_V_LEFT,        /* with -v, and errors of objects left */
     MC_GROUP_V_LEAK,
     MC_GROUP_V_BESIDE,
+    MC_GROUP_V_IDENTITY,    /* errors and leaks */
     MC_GROUP__COUNT
 } McFieldGroup;
 

@@ -328,6 +328,7 @@ static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
     watch.budget = kt_tracer_budget(c->shared.tracer);
     watch.vm_areas = kt_vm_areas_new(watch.budget);
     kt_access_watch_find_code(&watch, c->shared.tracer, c->shared.kernel);
+    kt_arming_begun(watch.arming, qemu_plugin_get_virtual_ns(0) / 1000);
     if (still) {
         kt_access_watch_make_shadow(&watch, boot->guest);
     }
@@ -337,7 +338,6 @@ static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
     kt_tracer_count(c->shared.tracer, KT_CNT_ACCESS_MISSING,
                     kt_code_classes_n_missing(watch.classes));
     c->shared.access = &watch;
-    kt_arming_begun(watch.arming, qemu_plugin_get_virtual_ns(0) / 1000);
 }
 
 void kt_access_watch_begin_boot(KtCapture *c, KtBoot *boot, bool still)
@@ -367,6 +367,7 @@ void kt_access_watch_end_boot(KtCapture *c)
     g_clear_pointer(&watch.slots, kt_slot_reader_free);
     memset(watch.cache_kind, 0, sizeof(watch.cache_kind));
     watch.stale = KT_STALE_NOT;
+    watch.refused = false;
     kt_arming_ended(watch.arming, NULL);
 }
 

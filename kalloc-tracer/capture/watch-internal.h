@@ -49,6 +49,7 @@ typedef struct KtAccessLook {
  * @few: few blocks are armed, and none of vmalloc()
  * @arming: the tracer's part: filters, and what explains accesses
  * @shadow: (atomic, nullable) NULL until the direct map is known
+ * @refused: (atomic) @shadow cannot be made
  * @vm_areas: of vmalloc()
  * @classes: of the kernel's code
  * @areas: (nullable) only this code is checked, and calls of memcpy() and the
@@ -77,6 +78,7 @@ struct KtAccessWatch {
     bool few;
     KtArming *arming;
     KtShadow *shadow;
+    bool refused;
     KtVmAreas *vm_areas;
     KtCodeClasses *classes;
     KtCodeAreas *areas;

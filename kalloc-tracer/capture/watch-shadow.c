@@ -105,21 +105,37 @@ static uint8_t kind_of(KtAccessWatch *w, KtTracer *t, KtGuest *g, KtCacheId id)
 
 /* ---- the shadow ---------------------------------------------------------- */
 
-/* Two vCPUs may find the direct map at once; one shadow is published. */
+static const char *why_refused(const GError *err)
+{
+    return g_error_matches(err, GS_ERROR, GS_ERROR_IO) ?
+               "the host has no address space for the shadow of the guest's "
+               "memory" :
+               "no kernel has a direct map where the guest's seems to be";
+}
+
+/* Two vCPUs may find the direct map at once; one shadow is published. If none
+ * can be made, it is not tried again until checks begin anew. */
 void kt_access_watch_make_shadow(KtAccessWatch *w, KtGuest *g)
 {
+    g_autoptr(GError) err = NULL;
     g_autoptr(KtShadow) s = NULL;
     KtShadow *none = NULL;
     uint64_t vmemmap, page_offset;
 
-    if (!kt_guest_has_direct_map(g) ||
+    if (__atomic_load_n(&w->refused, __ATOMIC_RELAXED) ||
+        !kt_guest_has_direct_map(g) ||
         !kt_guest_direct_map(g, &vmemmap, &page_offset)) {
         return;
     }
     s = kt_shadow_new(page_offset, MIN(MEMORY_MAX, -page_offset), w->budget,
-                      NULL);
-    if (s && __atomic_compare_exchange_n(&w->shadow, &none, s, false,
-                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+                      &err);
+    if (!s) {
+        __atomic_store_n(&w->refused, true, __ATOMIC_RELAXED);
+        kt_arming_ended(w->arming, why_refused(err));
+        return;
+    }
+    if (__atomic_compare_exchange_n(&w->shadow, &none, s, false,
+                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         __atomic_store_n(&w->look.map, s, __ATOMIC_RELEASE);
         s = NULL;
     }

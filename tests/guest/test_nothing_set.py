@@ -4,11 +4,13 @@
 a rule is added, after it was added and deleted, and after its calls were
 recorded; and before accesses are checked, and afterwards. Oracle: how many
 callbacks the same workload needs, each time after QEMU has dropped all code
-that it translated.
+that it translated. Without address space for their shadow, accesses are not
+checked, and ka says so.
 
 usage: test_nothing_set.py [--short] [--kernel K]...
 """
 import os
+import resource
 import tempfile
 
 from lib import programs
@@ -97,6 +99,21 @@ def nothing_set(tap, kernel, smp, label):
         assert recorded > 1000, recorded
 
 
+def check_without_space(guest):
+    """A shadow needs some TiB of QEMU's address space."""
+    pid, limit = guest.proc.pid, resource.RLIMIT_AS
+    before = resource.prlimit(pid, limit)
+    resource.prlimit(pid, limit, (64 << 30, before[1]))
+    run(guest, CHECK)
+    work(guest)
+    text = guest.hmp_qmp('ka access')
+    assert 'not checked: the host has no address space' in text, text
+    resource.prlimit(pid, limit, before)
+    run(guest, CHECK)
+    text = guest.hmp_qmp('ka access')
+    assert 'checked since' in text, text
+
+
 def nothing_checked(tap, kernel, smp, label):
     with tempfile.TemporaryDirectory(prefix='ka-nothing.') as tmp, \
             tap.test(f'{label}: as many callbacks after access checks'):
@@ -117,6 +134,7 @@ def nothing_checked(tap, kernel, smp, label):
             used = check_same(lambda: callbacks(g, CHECK, CHECK_NOT), warm,
                               of_checks / 100)
             explained = g.stat()['access.by_allocator']
+            check_without_space(g)
         tap.figures('nothing checked', kernel=kernel, smp=smp, before=before,
                     checked=checked, after=after, warm=warm, used=used)
         assert explained > 10, explained

@@ -25,8 +25,8 @@ from scripts.lib.prepared import kernel_arch
 
 CASES = 'boots', 'many'
 KERNELS = '6.12', '6.1', '6.18', '7.3', 'arm64-6.12', 'riscv64-6.12'
-MODULES = ('loop', 'dummy', 'veth', 'bridge', 'ext4', 'vfat', 'nls_cp437',
-           'nls_ascii', 'overlay', 'virtio_pci', 'virtio_net')
+MODULES = ('loop', 'dummy', 'veth', 'bridge', 'crc32c_generic', 'ext4', 'vfat',
+           'nls_cp437', 'nls_ascii', 'overlay', 'virtio_pci', 'virtio_net')
 # What the workload prints when it was done, in each round.
 DONE = 'files on ext4', 'files on vfat', 'files on overlay', 'ping over veth'
 DATA = 256 << 10        # bytes that the guest gets from the network

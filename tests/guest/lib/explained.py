@@ -56,3 +56,13 @@ def unseen(rows, arch, known):
     return sorted(f'{reason}:{name}' for (reason, a), names in known.items()
                   for name in names
                   if a in ('any', arch) and (reason, name) not in rows)
+
+
+def never(rows, known):
+    """Return the functions on the list that are in no ROWS, {architecture: set
+    of (reason, function)}."""
+    anywhere = set().union(*rows.values())
+    return sorted(f'{reason} {arch} {name}'
+                  for (reason, arch), names in known.items() for name in names
+                  if (reason, name) not in (anywhere if arch == 'any' else
+                                            rows.get(arch, ())))

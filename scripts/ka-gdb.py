@@ -225,7 +225,8 @@ class Symbols:
             raise gdb.GdbError(text.rstrip('\n'))
         if packed.strip():
             self.replace(gzip.decompress(base64.b64decode(packed)))
-            self.stamp = found[1]
+            # 0: ka could not read all code, so ask again at the next stop.
+            self.stamp = found[1] if found[1] != '0' else None
         return found[2]
 
     def replace(self, data):

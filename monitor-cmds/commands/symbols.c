@@ -10,7 +10,9 @@
  *     H4sIAAAAAAAEA+y9...
  *
  * The first number changes when modules come or go. With --after a caller gets
- * nothing but this line if the number is still the same.
+ * nothing but this line if the number is still the same. It is 0 if code could
+ * not be read because no vCPU mapped the kernel: debuggers then find some
+ * callers wrong, and the caller should ask again.
  */
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/guest-access.h"
@@ -28,12 +30,64 @@ static const GsKernel *kernel_of(const McContext *ctx, GError **errp)
     return k;
 }
 
-static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
+/* In a running VM, reads of a file wait this often for a vCPU that maps the
+ * kernel, WAIT_US each. */
+#define WAITS   1000
+#define WAIT_US 100
+
+/**
+ * struct Reader - reads code for a file
+ * @text: address of kernel code that is always mapped, 0: not known
+ * @waits: how often reads may still wait
+ * @missed: reads that failed because no vCPU mapped the kernel
+ */
+typedef struct Reader {
+    const McOut *out;
+    uint64_t text;
+    unsigned waits;
+    size_t missed;
+} Reader;
+
+static Reader reader_of(const McOut *out, const GsKernel *k)
 {
-    return mc_read_guest(opaque, va, buf, len);
+    GsSymbol sym;
+
+    return (Reader) {
+        .out = out,
+        .text = gs_kernel_lookup(k, "_stext", &sym) ? sym.va : 0,
+        .waits = out->ctx->vm && out->ctx->vm->running ? WAITS : 0,
+    };
 }
 
-static void print_figures(McOut *out, uint64_t stamp, const GsDebugFile *f)
+/* Does a vCPU map the kernel? On riscv64 none does while all are in user mode
+ * or in the firmware. */
+static bool is_kernel_mapped(const Reader *r)
+{
+    uint8_t byte;
+
+    return !r->text || mc_read_guest(r->out, r->text, &byte, sizeof(byte));
+}
+
+static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    Reader *r = opaque;
+
+    if (mc_read_guest(r->out, va, buf, len)) {
+        return true;
+    }
+    while (!is_kernel_mapped(r)) {
+        if (!r->waits) {
+            r->missed++;
+            return false;
+        }
+        r->waits--;
+        g_usleep(WAIT_US);
+    }
+    return mc_read_guest(r->out, va, buf, len);
+}
+
+static void print_figures(McOut *out, uint64_t stamp, size_t missed,
+                          const GsDebugFile *f)
 {
     g_autofree char *rules = f->n_ranges ?
         g_strdup_printf("%zu ranges of code by %s", f->n_ranges, f->unwind) :
@@ -43,18 +97,25 @@ static void print_figures(McOut *out, uint64_t stamp, const GsDebugFile *f)
     g_autofree char *covered = f->n_covered ?
         g_strdup_printf(", %zu symbols of unloaded modules left out, whose "
                         "addresses others have now", f->n_covered) : NULL;
+    g_autofree char *incomplete = missed ?
+        g_strdup_printf(", incomplete: %zu reads of code failed because no "
+                        "vCPU maps the kernel now (all are in user mode or in "
+                        "firmware); let the VM run for a moment and ask again",
+                        missed) : NULL;
 
     mc_out_printf(out, "-- symbols %" PRIu64 ": %zu symbols, %zu modules, %s, "
-                  "%u bytes%s", stamp, f->n_symbols, f->n_modules, rules,
-                  f->bytes->len, covered ? covered : "");
+                  "%u bytes%s%s", missed ? 0 : stamp, f->n_symbols,
+                  f->n_modules, rules, f->bytes->len, covered ? covered : "",
+                  incomplete ? incomplete : "");
 }
 
 bool mc_cmd_symbols(McOut *out, const McArgs *args, GError **errp)
 {
     const GsKernel *k = kernel_of(out->ctx, errp);
     uint64_t stamp = k ? gs_kernel_stamp(k) : 0;
-    const GsMem mem = { .read = read_guest, .opaque = out };
     g_auto(GsDebugFile) file = { 0 };
+    Reader reader;
+    GsMem mem;
 
     if (!k) {
         return false;
@@ -63,11 +124,13 @@ bool mc_cmd_symbols(McOut *out, const McArgs *args, GError **errp)
         mc_out_printf(out, "-- symbols %" PRIu64 ": unchanged", stamp);
         return true;
     }
+    reader = reader_of(out, k);
+    mem = (GsMem) { .read = read_guest, .opaque = &reader };
     if (!gs_kernel_debug_file(k, out->ctx->vm ? &mem : NULL,
                               mc_given(args, MC_OPT_UNLOADED), &file, errp)) {
         return false;
     }
-    print_figures(out, stamp, &file);
+    print_figures(out, stamp, reader.missed, &file);
     mc_packed(out, file.bytes->data, file.bytes->len);
     return true;
 }

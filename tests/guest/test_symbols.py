@@ -246,15 +246,19 @@ def words_in(text):
 
 
 def write_file(guest):
-    """Return the path of the file, and what its rules are made of, None if it
-    has none."""
-    path = guest.path('symbols')
+    """Return the path of a complete file, and what its rules are made of, None
+    if it has none."""
+    path, said = guest.path('symbols'), ': symbols 0: '
     program = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
-    done = subprocess.run([program, '-q', guest.path('qmp.sock'), 'symbols',
-                           '-o', path], check=True, text=True,
-                          stdout=subprocess.PIPE)
-    print('#', done.stdout.strip())
-    rules = re.search(r'ranges of code by ([\w ]+)', done.stdout)
+    for _ in range(50):
+        if ': symbols 0: ' not in said:
+            break
+        said = subprocess.run([program, '-q', guest.path('qmp.sock'),
+                               'symbols', '-o', path], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+        print('#', said.strip())
+    assert ': symbols 0: ' not in said, said
+    rules = re.search(r'ranges of code by ([\w ]+)', said)
     return path, rules and rules[1]
 
 

@@ -27,8 +27,7 @@
 
 #include <gio/gio.h>
 #include <gio/gunixsocketaddress.h>
-#include <json-glib/json-glib.h>
-
+#include "monitor-cmds/program/json-line.h"
 #include "monitor-cmds/program/ka.h"
 
 #define GREETING_S  10u
@@ -36,8 +35,6 @@
 #define HELD_S      1u
 /* The longest line that is read. */
 #define MAX_LINE    (1u << 30)
-/* The deepest nesting of a line; QMP's own messages need less than ten. */
-#define MAX_DEPTH   64u
 
 /**
  * struct Peer - a connection to QEMU
@@ -182,39 +179,6 @@ static bool send_line(const Peer *p, const char *text)
 
 /* ---- QMP's messages ------------------------------------------------------ */
 
-/* Return true if @line is nested too deep for JsonParser, which recurses. */
-static bool is_deep(const char *line)
-{
-    unsigned depth = 0;
-    bool quoted = false;
-
-    for (; *line && depth <= MAX_DEPTH; line++) {
-        if (*line == '"') {
-            quoted = !quoted;
-        } else if (quoted) {
-            line += *line == '\\' && line[1];
-        } else {
-            depth += *line == '{' || *line == '[';
-            depth -= depth && (*line == '}' || *line == ']');
-        }
-    }
-    return depth > MAX_DEPTH;
-}
-
-/* Parse @line. Return NULL if it is no JSON object. */
-static JsonObject *parse_message(const Peer *p, const char *line, size_t len)
-{
-    JsonNode *root;
-
-    if (is_deep(line) ||
-        !json_parser_load_from_data(p->parser, line, (gssize)len, NULL)) {
-        return NULL;
-    }
-    root = json_parser_get_root(p->parser);
-    return root && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) :
-                                                  NULL;
-}
-
 /* Return the next message that has @key or is an error; skip events. Return
  * NULL if the connection ends first. */
 static JsonObject *next(const Peer *p, const char *key, GError **error)
@@ -223,7 +187,7 @@ static JsonObject *next(const Peer *p, const char *key, GError **error)
     char *line;
 
     while ((line = read_line(p, &len, error)) != NULL) {
-        JsonObject *message = parse_message(p, line, len);
+        JsonObject *message = ka_json_parse(p->parser, line, len);
 
         g_free(line);
         if (message && (json_object_has_member(message, key) ||
@@ -232,15 +196,6 @@ static JsonObject *next(const Peer *p, const char *key, GError **error)
         }
     }
     return NULL;
-}
-
-/* Return the text of member @key of @object, NULL if it has no such text. */
-static const char *text_of(JsonObject *object, const char *key)
-{
-    JsonNode *node = object ? json_object_get_member(object, key) : NULL;
-
-    return node && json_node_get_value_type(node) == G_TYPE_STRING ?
-           json_node_get_string(node) : NULL;
 }
 
 static char *command_line(const char *line)
@@ -269,7 +224,7 @@ static int print_error(const Peer *p, JsonObject *message, const GError *error)
 {
     JsonNode *node = message ? json_object_get_member(message, "error") : NULL;
     const char *desc = node && JSON_NODE_HOLDS_OBJECT(node) ?
-                       text_of(json_node_get_object(node), "desc") : NULL;
+                       ka_json_text(json_node_get_object(node), "desc") : NULL;
 
     if (!desc && error &&
         g_error_matches(error, G_IO_ERROR, G_IO_ERROR_MESSAGE_TOO_LARGE)) {
@@ -374,7 +329,7 @@ static int ask(Peer *p, const char *line, char **answer)
     }
     got = send_line(p, command) ? next(p, "return", &error) : NULL;
     return got && json_object_has_member(got, "return") ?
-           take_answer(p, text_of(got, "return"), answer) :
+           take_answer(p, ka_json_text(got, "return"), answer) :
            print_error(p, got, error);
 }
 

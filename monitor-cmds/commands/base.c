@@ -127,6 +127,28 @@ static void print_counts(McOut *out, const GsKernel *k)
     print_line(out, "modules", NULL, modules);
 }
 
+static void print_areas(McOut *out, const GsModule *m)
+{
+    for (unsigned i = 0; i < m->n && !out->closed; i++) {
+        const KtBaseRange range = { m->area[i].start, m->area[i].end - 1 };
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        mc_put_word(text, m->name);
+        g_string_append(text, m->live ? "" : " unloaded");
+        print_line(out, "module", &range, text->str);
+    }
+}
+
+/* Print where each module is, and was. */
+static void print_modules(McOut *out, const GsKernel *k)
+{
+    GsModule m;
+
+    for (unsigned i = 0; gs_kernel_nth_module(k, i, &m) && !out->closed; i++) {
+        print_areas(out, &m);
+    }
+}
+
 bool mc_cmd_base(McOut *out, const McArgs *args, GError **errp)
 {
     const KtObjects o = {
@@ -143,5 +165,8 @@ bool mc_cmd_base(McOut *out, const McArgs *args, GError **errp)
     print_ranges(out, &o);
     print_percpu(out, &o);
     print_counts(out, o.kernel);
+    if (out->verbose) {
+        print_modules(out, o.kernel);
+    }
     return true;
 }

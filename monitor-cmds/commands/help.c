@@ -85,6 +85,8 @@ const McSection mc_sections[] = {
         "If a file is damaged or was not closed, the readable part answers; "
         "one line on stderr says how many bytes and events are missing. ka "
         "-f FILE --cells prints all events for programs.",
+        "ka export writes files for other tools, with -f and with -q; its own "
+        "page, ka help export, has more.",
         "ka -q socket [command] queries a running VM by QMP's unix socket "
         "(human-monitor-command).",
         "The exit status is 0 for an answer, 1 for a bad command line, or if "

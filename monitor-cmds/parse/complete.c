@@ -60,6 +60,16 @@ static void offer_values(Completion *c, const McOption *o)
             offer(c, mc_top_columns[i].key);
         }
         break;
+    case MC_OPT_VALUE:
+        for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+            offer(c, mc_top_is_sum(i) ? mc_top_columns[i].key : NULL);
+        }
+        break;
+    case MC_OPT_FRAMES:
+        for (unsigned i = 0; i < MC_FRAMES__COUNT; i++) {
+            offer(c, mc_frames_name(i));
+        }
+        break;
     case MC_OPT_FORMAT:
         for (unsigned i = 0; i < MC_FORM__COUNT; i++) {
             offer(c, mc_form_applies(c->command, i) ? mc_form_name(i) : NULL);
@@ -108,6 +118,17 @@ static void offer_commands(Completion *c, char *const *words, unsigned n)
     }
 }
 
+/* Offer the formats of ka export. */
+static void offer_formats(Completion *c)
+{
+    if (c->command != &mc_commands[MC_CMD_EXPORT]) {
+        return;
+    }
+    for (unsigned i = 0; i < MC_EXPORT__COUNT; i++) {
+        offer(c, mc_export_formats[i].name);
+    }
+}
+
 /* Return (owned) the words before the last one that are neither options nor
  * their values. */
 static GPtrArray *plain_words(char **words, unsigned n)
@@ -139,6 +160,7 @@ static void complete(Completion *c, char **words, unsigned n)
         offer_options(c, cmd ? cmd : &mc_commands[MC_CMD_BLOCKS]);
     } else {
         offer_commands(c, first + skip, plain->len - skip);
+        offer_formats(c);
     }
 }
 

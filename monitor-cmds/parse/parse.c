@@ -48,6 +48,7 @@ void mc_args_deinit(McArgs *args)
     g_clear_pointer(&args->place, g_free);
     g_clear_pointer(&args->function, g_free);
     g_clear_pointer(&args->value, g_free);
+    g_clear_pointer(&args->base, g_free);
 }
 
 /* ---- values of options --------------------------------------------------- */

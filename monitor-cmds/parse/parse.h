@@ -71,6 +71,8 @@ typedef enum McTaskSort {
  * @times, @action: values of --times and --do
  * @every: value of --every
  * @ring: value of --ring
+ * @frames, @export_value: values of --frames and --value
+ * @base: (owned, nullable) value of --base
  * @words: (owned strings) the words that are no options
  */
 typedef struct McArgs {
@@ -109,6 +111,9 @@ typedef struct McArgs {
     KtFaultAction action;
     uint64_t every;
     uint64_t ring;
+    McFrames frames;
+    McTopId export_value;
+    char *base;
     GPtrArray *words;
 } McArgs;
 
@@ -147,6 +152,8 @@ extern McOptionSetFn mc_set_format, mc_set_sort, mc_set_level, mc_set_module,
 extern McOptionSetFn mc_set_size, mc_set_alloc, mc_set_ring;
 /* Those of access-values.c. */
 extern McOptionSetFn mc_set_in, mc_set_only;
+/* Those of export-values.c. */
+extern McOptionSetFn mc_set_frames, mc_set_export_value, mc_set_base;
 /* Those of fault-values.c. */
 extern McOptionSetFn mc_set_value, mc_set_times, mc_set_action;
 
@@ -157,6 +164,9 @@ extern McOptionSetFn mc_set_value, mc_set_times, mc_set_action;
  * @errp: one line: the wrong word in quotes, and what would be right
  */
 bool mc_parse(McArgs *args, const char *line, GError **errp);
+
+/** mc_parse_format() - find the format of ka export that is named @word. */
+bool mc_parse_format(const char *word, McExportId *id, GError **errp);
 
 /** mc_split_words() - split a line at blanks; a word in quotes may have blanks.
  *  Returns: (owned, g_strfreev) the words, without these quotes; NULL: a quote

@@ -83,24 +83,49 @@ static void put_missing(GString *s, const KtReplayInfo *info)
                            info->read_us);
 }
 
-void ka_warn_missing(const char *path, const KtReplayInfo *info)
+/* Return (owned) what a full disk left out, NULL if nothing. */
+static char *gap_text(const KtReplayInfo *info)
+{
+    return !info->gap_events ? NULL :
+           g_strdup_printf("%" PRIu64 " events were not written because the "
+                           "disk was full: allocations and frees of this time "
+                           "are not known", info->gap_events);
+}
+
+/* Return (owned) what is missing at the end, NULL if nothing. */
+static char *end_text(const KtReplayInfo *info)
 {
     g_autoptr(GString) s = g_string_new(NULL);
 
-    if (info->gap_events) {
-        fprintf(stderr, "ka: %s: %" PRIu64 " events were not written "
-                "because the disk was full: allocations and frees of this "
-                "time are not known\n", path, info->gap_events);
-    }
     /* the file has everything up to the requested time, or to its end */
     if (info->reached || (info->ended && !info->damage)) {
-        return;
+        return NULL;
     }
     g_string_append(s, info->damage ? info->damage :
                     "it was not closed: the VM was killed, or still runs");
     g_string_append(s, ": ");
     put_missing(s, info);
-    fprintf(stderr, "ka: %s: %s\n", path, s->str);
+    return g_string_free(g_steal_pointer(&s), FALSE);
+}
+
+char *ka_missing_text(const KtReplayInfo *info)
+{
+    g_autofree char *gap = gap_text(info), *end = end_text(info);
+
+    return gap && end ? g_strconcat(gap, "; ", end, NULL) :
+           gap ? g_steal_pointer(&gap) : g_steal_pointer(&end);
+}
+
+void ka_warn_missing(const char *path, const KtReplayInfo *info)
+{
+    g_autofree char *gap = gap_text(info), *end = end_text(info);
+
+    if (gap) {
+        fprintf(stderr, "ka: %s: %s\n", path, gap);
+    }
+    if (end) {
+        fprintf(stderr, "ka: %s: %s\n", path, end);
+    }
 }
 
 static void print_holding(const KtReplayInfo *info)
@@ -183,30 +208,54 @@ static bool use_types(KtReplay *r, const char *path)
     return ok;
 }
 
-static int ask(const char *path, const char *line, uint64_t until_us,
-               const char *types, GString *answer)
+/* Read the file; apply its events if @apply. Return (owned) NULL after an
+ * error, which is printed. */
+static KtReplay *read_file(const char *path, uint64_t until_us, bool apply)
 {
     g_autoptr(GError) err = NULL;
-    g_autoptr(KtReplay) r = kt_replay_open(path, &err);
+    KtReplay *r = kt_replay_open(path, &err);
     Progress p = {
         .begun = g_get_monotonic_time(), .terminal = isatty(STDERR_FILENO),
     };
     const KtReplayPlan plan = {
         .until_us = until_us,
         .since_us = UINT64_MAX,
-        .apply = !is_events(line),
+        .apply = apply,
         .progress = on_progress,
         .opaque = &p,
     };
 
     if (!r) {
         fprintf(stderr, "ka: %s\n", err->message);
-        return KA_NO_ANSWER;
+        return NULL;
     }
     kt_replay_run(r, &plan);
     end_progress(&p);
     ka_warn_missing(path, kt_replay_info(r));
-    if (!use_types(r, types)) {
+    return r;
+}
+
+KtReplay *ka_read_file(const char *path, uint64_t until_us)
+{
+    return read_file(path, until_us, true);
+}
+
+int ka_query_replay(KtReplay *r, const char *path, const char *line,
+                    uint64_t until_us, char **answer)
+{
+    GString *text = g_string_new(NULL);
+    int rc = run_line(r, path, line, until_us, text);
+
+    *answer = g_string_free(text, rc == KA_NO_ANSWER);
+    return rc;
+}
+
+static int ask(const char *path, const char *line, uint64_t until_us,
+               const char *types, GString *answer)
+{
+    g_autoptr(KtReplay) r = read_file(path, until_us, !is_events(line));
+
+    if (!r || !use_types(r, types)) {
         return KA_NO_ANSWER;
     }
     return run_line(r, path, line, until_us, answer);

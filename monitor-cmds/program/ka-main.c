@@ -28,6 +28,10 @@ static const char usage[] =
     "       ka -f FILE|-q SOCKET symbols -o FILE [--unloaded]\n"
     "                                           write an ELF file of all\n"
     "                                           symbols for gdb and lldb\n"
+    "       ka -f FILE|-q SOCKET export FORMAT [-o FILE] [OPTION...]\n"
+    "                                           write sums by stack for other\n"
+    "                                           tools; without FORMAT list\n"
+    "                                           the formats\n"
     "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
     "  --at US    answer as of this guest microsecond\n"
     "  --types T  a file with the kernel's types, for ka struct: its vmlinux,\n"
@@ -109,8 +113,7 @@ static int parse(Options *o, int argc, char **argv)
     return i;
 }
 
-/* Return (owned) a command line of the words; those with blanks are quoted. */
-static char *join_words(char **words)
+char *ka_join_words(char **words)
 {
     GString *line = g_string_new(NULL);
 
@@ -199,11 +202,11 @@ static int ask_vm(const Options *o, char **word)
     if (f.what.session && f.what.what != KA_CALLS) {
         return fail("--session is for calls --follow", NULL);
     }
-    f.what.line = line = join_words(word);
+    f.what.line = line = ka_join_words(word);
     return f.on ? ka_follow(o->socket, &f.what) : ka_ask_vm(o->socket, line);
 }
 
-/* ---- ka symbols -o FILE -------------------------------------------------- */
+/* ---- -o FILE of other commands ------------------------------------------- */
 
 /* Remove -o and its value from the words. Return the value, NULL if it is not
  * there. */
@@ -226,7 +229,7 @@ static const char *take_output(char **word)
 /* Run ka symbols, and write its answer to @path. */
 static int write_symbols(const Options *o, char **word, const char *path)
 {
-    g_autofree char *line = join_words(word), *answer = NULL;
+    g_autofree char *line = ka_join_words(word), *answer = NULL;
     int rc = o->socket ? ka_query_vm(o->socket, line, false, &answer) :
              ka_query_file(o->file, line, o->until_us, &answer);
 
@@ -239,11 +242,35 @@ static int write_symbols(const Options *o, char **word, const char *path)
     return rc;
 }
 
+static int run_command(const Options *o, char **word)
+{
+    g_autofree char *line = NULL;
+
+    if (o->socket) {
+        return ask_vm(o, word);
+    }
+    line = ka_join_words(word);
+    return o->cells ? ka_dump_file(o->file) :
+                      ka_ask_file(o->file, line, o->until_us, o->types);
+}
+
+static int export_sums(const Options *o, char **word)
+{
+    const KaExport what = {
+        .file = o->file,
+        .socket = o->socket,
+        .until_us = o->until_us,
+        .path = take_output(word),
+    };
+    int rc = ka_export(&what, word);
+
+    return rc == KA_NOT_HERE ? run_command(o, word) : rc;
+}
+
 int main(int argc, char **argv)
 {
     Options o = { .until_us = UINT64_MAX };
     int first = parse(&o, argc, argv);
-    g_autofree char *line = NULL;
     const char *path;
 
     if (!first) {
@@ -270,10 +297,6 @@ int main(int argc, char **argv)
     if (path) {
         return write_symbols(&o, argv + first, path);
     }
-    if (o.socket) {
-        return ask_vm(&o, argv + first);
-    }
-    line = join_words(argv + first);
-    return o.cells ? ka_dump_file(o.file) :
-                     ka_ask_file(o.file, line, o.until_us, o.types);
+    return g_strcmp0(argv[first], "export") ? run_command(&o, argv + first) :
+                                              export_sums(&o, argv + first);
 }

@@ -16,6 +16,8 @@
 #define KA_BAD_LINE     1
 #define KA_FOUND        1
 #define KA_NO_ANSWER    2
+/* Of ka_export(): the command has nothing to write; run it as any other. */
+#define KA_NOT_HERE     (-1)
 
 /** ka_ask_file() - run @line on a journal file, as of time @until_us; @types:
  *  (nullable) path of a file with the kernel's types */
@@ -25,6 +27,27 @@ int ka_ask_file(const char *path, const char *line, uint64_t until_us,
  *  text, NULL without an answer */
 int ka_query_file(const char *path, const char *line, uint64_t until_us,
                   char **answer);
+/** ka_read_file() - (owned) read a journal up to @until_us, and print on stderr
+ *  what is missing. Return NULL after an error, which is printed. */
+KtReplay *ka_read_file(const char *path, uint64_t until_us);
+/** ka_query_replay() - run @line on a journal that was read from @path; @answer
+ *  as for ka_query_file() */
+int ka_query_replay(KtReplay *r, const char *path, const char *line,
+                    uint64_t until_us, char **answer);
+/** ka_join_words() - return (owned) a command line of the words; those with
+ *  blanks are quoted */
+char *ka_join_words(char **words);
+/** struct KaExport - what to export, and where to; @file or @socket is set;
+ *  @path: NULL: to standard output. All borrowed */
+typedef struct KaExport {
+    const char *file;
+    const char *socket;
+    uint64_t until_us;
+    const char *path;
+} KaExport;
+/** ka_export() - run ka export, whose words these are; without the words of -o.
+ *  Return an exit status, or KA_NOT_HERE. */
+int ka_export(const KaExport *what, char **word);
 /**
  * ka_write_symbols() - write the file of ka symbols
  * @answer: (borrowed) the answer of the command
@@ -36,6 +59,9 @@ int ka_dump_file(const char *path);
 /** ka_warn_missing() - print on stderr what is missing in the file; nothing if
  *  it is complete up to the requested time */
 void ka_warn_missing(const char *path, const KtReplayInfo *info);
+/** ka_missing_text() - return (owned) the same in words, NULL if nothing is
+ *  missing */
+char *ka_missing_text(const KtReplayInfo *info);
 /** ka_flush() - flush standard output; @error: errno of earlier output, or 0.
  *  Print a failure on stderr and return false. */
 bool ka_flush(int error);

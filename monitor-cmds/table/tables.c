@@ -50,6 +50,25 @@ const McObject mc_objects[MC_OBJ__COUNT] = {
 #include "monitor-cmds/table/objects.def"
 };
 
+const McExportFormat mc_export_formats[MC_EXPORT__COUNT] = {
+#define MC_EXPORT(id, name_, suffix_, needs_, write_, help_) \
+    [MC_EXPORT_##id] = { \
+        .name = name_, .suffix = suffix_, .needs = MC_NEEDS_##needs_, \
+        .help = help_, \
+    },
+#include "monitor-cmds/table/export-formats.def"
+};
+
+const char *mc_frames_name(McFrames frames)
+{
+    static const char *const names[MC_FRAMES__COUNT] = {
+        [MC_FRAMES_FUNCTION] = "function", [MC_FRAMES_LINE] = "line",
+        [MC_FRAMES_OFFSET] = "offset",
+    };
+
+    return names[frames];
+}
+
 G_DEFINE_QUARK(mc-error, mc_error)
 
 bool mc_command_begins(const McCommand *c, char *const *words, unsigned n,

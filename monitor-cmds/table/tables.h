@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The tables of commands, options and output fields (commands.def, options.def,
- * fields.def, objects.def). Parser, formatters, help, completion and manual
- * iterate over them; no other file lists commands, options or fields.
+ * fields.def, objects.def, export-formats.def). Parser, formatters, help,
+ * completion and manual iterate over them; no other file lists commands,
+ * options or fields.
  */
 #ifndef MC_TABLES_H
 #define MC_TABLES_H
@@ -163,5 +164,38 @@ typedef struct McObject {
     const char *help;
 } McObject;
 extern const McObject mc_objects[MC_OBJ__COUNT];
+
+/* ---- formats of ka export ------------------------------------------------ */
+
+typedef enum McExportId {
+#define MC_EXPORT(id, ...) MC_EXPORT_##id,
+#include "monitor-cmds/table/export-formats.def"
+    MC_EXPORT__COUNT
+} McExportId;
+
+typedef enum McExportNeeds {
+    MC_NEEDS_NOTHING,
+    MC_NEEDS_JOURNAL,
+} McExportNeeds;
+
+/** struct McExportFormat - one row of export-formats.def; export/export.c has
+ *  the function that writes it */
+typedef struct McExportFormat {
+    const char *name;
+    const char *suffix;
+    McExportNeeds needs;
+    const char *help;
+} McExportFormat;
+extern const McExportFormat mc_export_formats[MC_EXPORT__COUNT];
+
+/** How ka export names the frames of stacks: --frames. */
+typedef enum McFrames {
+    MC_FRAMES_FUNCTION,
+    MC_FRAMES_LINE,
+    MC_FRAMES_OFFSET,
+    MC_FRAMES__COUNT
+} McFrames;
+/** mc_frames_name() - return (static) "function" and so on. */
+const char *mc_frames_name(McFrames frames);
 
 #endif /* MC_TABLES_H */

@@ -377,6 +377,11 @@ bool mc_top_value(const McTopTable *t, const McTopRow *row, McTopId id,
     return false;
 }
 
+bool mc_top_is_sum(McTopId id)
+{
+    return id != MC_TOP_peak && id != MC_TOP_life && id != MC_TOP_oldest;
+}
+
 bool mc_top_shows(const McTopTable *t, McTopId id, bool verbose)
 {
     switch (mc_top_columns[id].group) {

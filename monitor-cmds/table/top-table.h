@@ -114,6 +114,9 @@ uint64_t mc_top_caller_number(uint64_t pc, uint32_t era);
 /** mc_top_compare_stacks() - compare stacks by their frames, because a reader
  *  of the journal has other ids */
 int mc_top_compare_stacks(KtTracer *t, KtStackId a, KtStackId b);
+/** mc_top_is_sum() - return true if the values of rows can be added up, also
+ *  if rows are joined: it is no peak and no time */
+bool mc_top_is_sum(McTopId id);
 /** mc_top_shows() - return true if the text has this column */
 bool mc_top_shows(const McTopTable *t, McTopId id, bool verbose);
 

@@ -214,6 +214,7 @@ SUITES = {
     'unit-tsan': thread_programs,
     'replay': lambda: meson_programs('replay'),
     'corpus': lambda: meson_programs('corpus'),
+    'reports': lambda: meson_programs('reports'),
     'guest': guest_programs,
     **{suite: lambda s=suite: suite_programs(s) for suite in GUEST_SUITES},
     'arches': arch_programs,

@@ -518,13 +518,14 @@ static bool get_hook(void *opaque, unsigned i, McHookStatus *out)
     return true;
 }
 
-TestWorld *test_world_new(const char *script)
+TestWorld *test_world_new_at(const char *script, const char *journal)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(GError) err = NULL;
     TestWorld *w = g_new0(TestWorld, 1);
 
     config.n_cpus = 4;
+    config.journal = journal;
     w->t = kt_tracer_new(&config, &err);
     g_assert_no_error(err);
     kt_tracer_set_enabled(w->t, true);

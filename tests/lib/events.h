@@ -73,9 +73,15 @@
 
 typedef struct TestWorld TestWorld;
 
-/** test_world_new() - run a script. An error in the script aborts. Returns:
- *  (owned) its result. */
-TestWorld *test_world_new(const char *script);
+/** test_world_new_at() - run a script. An error in the script aborts.
+ *  @journal: (nullable) write its events to this file. Returns: (owned) its
+ *  result. */
+TestWorld *test_world_new_at(const char *script, const char *journal);
+/** test_world_new() - run a script without a journal. */
+static inline TestWorld *test_world_new(const char *script)
+{
+    return test_world_new_at(script, NULL);
+}
 void test_world_free(TestWorld *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TestWorld, test_world_free)
 

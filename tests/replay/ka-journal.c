@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Write a journal of 1000 allocations, at the microseconds 1, 2, 3..., and of
- * two faults, at the microsecond 123.
+ * two faults, at the microsecond 123; or of a script of events
+ * (tests/lib/events.h).
  *
- * usage: ka-journal FILE
+ * usage: ka-journal FILE [SCRIPT]
  */
 #include <stdio.h>
 
+#include "tests/lib/events.h"
 #include "tests/lib/fault-calls.h"
 
 #define EVENTS  1000
@@ -29,12 +31,39 @@ static void make_faults(FaultWorld *w)
     kt_faults_save(w->t);
 }
 
+/* Write the events of a script, and then its kernel and modules. */
+static int write_script(const char *path, const char *script_path)
+{
+    g_autofree char *script = NULL;
+    g_autoptr(GError) err = NULL;
+    g_autoptr(TestWorld) w = NULL;
+    const GsKernel *k;
+    GsModule m;
+
+    if (!g_file_get_contents(script_path, &script, NULL, &err)) {
+        fprintf(stderr, "ka-journal: %s\n", err->message);
+        return 2;
+    }
+    w = test_world_new_at(script, path);
+    k = test_world_context(w)->kernel;
+    if (k) {
+        kt_tracer_save_kernel(test_world_tracer(w), k, true);
+    }
+    for (unsigned i = 0; k && gs_kernel_nth_module(k, i, &m); i++) {
+        kt_tracer_save_module(test_world_tracer(w), k, m.va);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     FaultWorld *w;
 
+    if (argc == 3) {
+        return write_script(argv[1], argv[2]);
+    }
     if (argc != 2) {
-        fprintf(stderr, "usage: ka-journal FILE\n");
+        fprintf(stderr, "usage: ka-journal FILE [SCRIPT]\n");
         return 2;
     }
     w = fault_world_new_at(argv[1]);

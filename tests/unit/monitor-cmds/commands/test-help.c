@@ -327,8 +327,8 @@ static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis task files mod "
                    "base struct cache slab regs stack bt symbols top mark "
-                   "diff leak refs type log calls trace access fault stat on "
-                   "off clear check help");
+                   "diff export leak refs type log calls trace access fault "
+                   "stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show struct slab stack symbols stat");
     check_complete("sh", "show");
@@ -349,6 +349,9 @@ static void test_complete(void)
     check_complete("alloc x --layer v", "vmalloc");
     check_complete("error --kind d", "double-free");
     check_complete("1000 --state ", "A F");
+    check_complete("export fo", "folded");
+    check_complete("export folded --frames ", "function line offset");
+    check_complete("export folded --value l", "live live_asked");
 }
 
 static void test_rows(void)

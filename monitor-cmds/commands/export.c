@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka export in the monitor: list the formats. Called through mc_run().
+ *
+ * QEMU writes no file that a monitor's user names. So the program ka asks for
+ * the sums as JSON, and writes the file (program/ka-export.c).
+ */
+#include "monitor-cmds/commands/commands.h"
+
+static void list_formats(McOut *out)
+{
+    for (unsigned i = 0; i < MC_EXPORT__COUNT; i++) {
+        const McExportFormat *f = &mc_export_formats[i];
+
+        mc_out_printf(out, "%-12s %s%s", f->name, f->help,
+                      f->needs == MC_NEEDS_JOURNAL ? "; needs a journal" : "");
+    }
+}
+
+bool mc_cmd_export(McOut *out, const McArgs *args, GError **errp)
+{
+    McExportId id;
+
+    if (!args->name) {
+        list_formats(out);
+        return true;
+    }
+    if (!mc_parse_format(args->name, &id, errp)) {
+        return false;
+    }
+    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                "export: QEMU writes no files; use the program ka: ka -q "
+                "SOCKET export %s -o FILE", args->name);
+    return false;
+}

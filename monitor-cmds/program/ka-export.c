@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka export: ask a journal or a running VM for its sums by stack, and write
+ * them in the format of another tool. Called by main() of the program `ka`, on
+ * its only thread.
+ *
+ * The sums are the answer of `ka top --by stack -s -j -n 0` or `ka diff`, so
+ * what these count, an export has. The file is written here, and not by QEMU:
+ * the user of a monitor names no path to QEMU.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "monitor-cmds/export/export.h"
+#include "monitor-cmds/parse/parse.h"
+#include "monitor-cmds/program/ka.h"
+#include "monitor-cmds/program/output-file.h"
+#include "monitor-cmds/program/profile-reader.h"
+
+/** struct Job - an export. @replay: NULL: of a VM. @query: the line that
+ *  answers with the sums */
+typedef struct Job {
+    const KaExport *what;
+    KtReplay *replay;
+    McExportId format;
+    char *query;
+    McArgs args;
+} Job;
+
+static int fail(const char *text)
+{
+    fprintf(stderr, "ka: %s\n", text);
+    return KA_BAD_LINE;
+}
+
+/* ---- the command line ---------------------------------------------------- */
+
+static const McOption *option_of(const char *word)
+{
+    for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
+        if (!strcmp(word, mc_options[i].spelling) && mc_options[i].arg) {
+            return &mc_options[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_of_export(const McOption *o)
+{
+    McOptionId id = o - mc_options;
+
+    return id == MC_OPT_FRAMES || id == MC_OPT_VALUE || id == MC_OPT_BASE;
+}
+
+/* Return (owned) the line that asks for the sums: the filters are those of ka
+ * top. */
+static char *make_query(const McArgs *args, char **word)
+{
+    g_autoptr(GPtrArray) line = g_ptr_array_new();
+    const char *const fixed[] = { "--by", "stack", "-s", "-j", "-n", "0" };
+
+    g_ptr_array_add(line, (char *)(args->base ? "diff" : "top"));
+    if (args->base) {
+        g_ptr_array_add(line, args->base);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(fixed); i++) {
+        g_ptr_array_add(line, (char *)fixed[i]);
+    }
+    for (; *word; word++) {
+        const McOption *o = option_of(*word);
+
+        if (o && !is_of_export(o)) {
+            g_ptr_array_add(line, word[0]);
+            g_ptr_array_add(line, word[1]);
+        }
+        word += o != NULL;
+    }
+    g_ptr_array_add(line, NULL);
+    return ka_join_words((char **)line->pdata);
+}
+
+static bool check_args(Job *job, GError **errp)
+{
+    const McArgs *args = &job->args;
+
+    if (!mc_parse_format(args->name, &job->format, errp)) {
+        return false;
+    }
+    if (args->frames == MC_FRAMES_LINE) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "--frames line: source lines are not known, because "
+                    "neither a journal nor a VM has the kernel's debug "
+                    "information; use function or offset");
+        return false;
+    }
+    if (mc_export_formats[job->format].needs == MC_NEEDS_JOURNAL &&
+        !job->what->file) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "export %s: needs a journal (ka -f FILE), because it has "
+                    "events", args->name);
+        return false;
+    }
+    return true;
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+static int query(const Job *job, const char *line, char **answer)
+{
+    return job->replay ? ka_query_replay(job->replay, job->what->file, line,
+                                         job->what->until_us, answer) :
+                         ka_query_vm(job->what->socket, line, false, answer);
+}
+
+/* Ask for something that an export can do without. Return (owned) the answer,
+ * or "". */
+static char *query_maybe(const Job *job, const char *line)
+{
+    char *answer = NULL;
+
+    query(job, line, &answer);
+    return answer ? answer : g_strdup("");
+}
+
+static void note_source(const Job *job, McHeapProfile *p)
+{
+    if (job->replay) {
+        g_autofree char *name = g_path_get_basename(job->what->file);
+
+        mc_heap_profile_note(p, "from the journal %s", name);
+    } else {
+        mc_heap_profile_note(p, "from a running VM");
+    }
+    mc_heap_profile_note(p, "sums: ka %s", job->query);
+    if (p->us) {
+        mc_heap_profile_note(p, "as of guest microsecond %" PRIu64, p->us);
+    }
+}
+
+static void note_missing(const Job *job, McHeapProfile *p)
+{
+    g_autofree char *stat = query_maybe(job, "stat -j");
+    g_autofree char *errors = query_maybe(job, "error -j -n 1");
+    unsigned n = ka_profile_read_state(p, stat, errors);
+    g_autofree char *file = !job->replay ? NULL :
+        ka_missing_text(kt_replay_info(job->replay));
+
+    if (file) {
+        mc_heap_profile_note(p, "missing: %s", file);
+    }
+    if (!n && !file) {
+        mc_heap_profile_note(p, "complete: recorded from the first allocation "
+                             "on, without gaps");
+    }
+}
+
+/* Compare the stacks with the totals of ka top: an export has all of them. */
+static void note_difference(McHeapProfile *p)
+{
+    int64_t live = 0;
+
+    for (unsigned i = 0; i < p->stack->len; i++) {
+        live += g_array_index(p->stack, McProfileStack,
+                              i).value[MC_TOP_live];
+    }
+    if (live != p->total.value[MC_TOP_live]) {
+        mc_heap_profile_note(p, "missing: the stacks have %" PRId64 " live "
+                             "bytes, the total of ka top is %" PRId64, live,
+                             p->total.value[MC_TOP_live]);
+    }
+}
+
+/* Fill @p. Return an exit status. */
+static int fill(const Job *job, McHeapProfile *p)
+{
+    g_autofree char *sums = NULL, *ranges = NULL, *refused = NULL;
+    int rc = query(job, job->query, &sums);
+
+    if (rc != KA_ANSWERED && !sums) {
+        return rc;
+    }
+    refused = ka_answer_error(sums);
+    if (refused) {
+        return fail(refused);
+    }
+    if (!ka_profile_read_sums(p, sums)) {
+        fail("the answer to ka top is damaged");
+        return KA_NO_ANSWER;
+    }
+    ranges = query_maybe(job, "base -v -j");
+    ka_profile_read_ranges(p, ranges);
+    note_source(job, p);
+    note_missing(job, p);
+    note_difference(p);
+    return KA_ANSWERED;
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+static int write_to(const Job *job, const McHeapProfile *p)
+{
+    const McExport e = {
+        .profile = p,
+        .frames = job->args.frames,
+        .value = job->args.export_value,
+        .diff = job->args.base != NULL,
+    };
+    g_autoptr(GError) error = NULL;
+    KaOutput out;
+    bool written;
+
+    if (!ka_output_begin(&out, job->what->path)) {
+        return KA_NO_ANSWER;
+    }
+    written = mc_export_functions[job->format](&e, out.to, &error);
+    if (!ka_output_end(&out, written)) {
+        return KA_NO_ANSWER;
+    }
+    return written ? KA_ANSWERED : fail(error->message);
+}
+
+static int run(Job *job)
+{
+    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
+    int rc;
+
+    if (job->what->file) {
+        job->replay = ka_read_file(job->what->file, job->what->until_us);
+        if (!job->replay) {
+            return KA_NO_ANSWER;
+        }
+    }
+    rc = fill(job, p);
+    if (rc == KA_ANSWERED) {
+        rc = write_to(job, p);
+    }
+    g_clear_pointer(&job->replay, kt_replay_free);
+    return rc;
+}
+
+int ka_export(const KaExport *what, char **word)
+{
+    static const McContext none = { 0 };
+    g_autofree char *line = ka_join_words(word);
+    g_autoptr(GError) error = NULL;
+    Job job = { .what = what };
+    int rc;
+
+    mc_args_init(&job.args, &none);
+    if (!mc_parse(&job.args, line, &error)) {
+        rc = fail(error->message);
+    } else if (mc_given(&job.args, MC_OPT_HELP) || !job.args.name) {
+        rc = KA_NOT_HERE;
+    } else if (!check_args(&job, &error)) {
+        rc = fail(error->message);
+    } else {
+        job.query = make_query(&job.args, word);
+        rc = run(&job);
+    }
+    mc_args_deinit(&job.args);
+    g_free(job.query);
+    return rc;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A heap profile from answers of ka: see profile-reader.h. */
+#include "monitor-cmds/program/profile-reader.h"
+
+#include <string.h>
+
+#include "monitor-cmds/program/json-line.h"
+
+/* Frames of a stack that are read; ka's stacks are shorter. */
+#define MAX_FRAMES  1024u
+
+/** struct Reader - @row: called for each object, with its type */
+typedef struct Reader {
+    McHeapProfile *profile;
+    bool (*row)(struct Reader *r, JsonObject *o, const char *type);
+    JsonParser *parser;
+    bool totals;
+    unsigned notes;
+} Reader;
+
+/* Call @row for each line, until it returns false. */
+static void read_lines(Reader *r, const char *answer)
+{
+    r->parser = json_parser_new();
+    for (const char *line = answer; *line;) {
+        size_t len = strcspn(line, "\n");
+        g_autofree char *copy = g_strndup(line, len);
+        JsonObject *o = ka_json_parse(r->parser, copy, len);
+        const char *type = ka_json_text(o, "type");
+
+        if (o && !r->row(r, o, type ? type : "")) {
+            break;
+        }
+        line += len + (line[len] == '\n');
+    }
+    g_clear_object(&r->parser);
+}
+
+static uint64_t address_of(const char *text)
+{
+    return text && g_str_has_prefix(text, "0x") ?
+           g_ascii_strtoull(text + 2, NULL, 16) : 0;
+}
+
+static const char *text_at(JsonArray *list, unsigned i)
+{
+    JsonNode *node = list && i < json_array_get_length(list) ?
+                     json_array_get_element(list, i) : NULL;
+
+    return node && json_node_get_value_type(node) == G_TYPE_STRING ?
+           json_node_get_string(node) : NULL;
+}
+
+/* ---- sums ---------------------------------------------------------------- */
+
+static void read_values(McProfileStack *s, JsonObject *o)
+{
+    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+        int64_t value;
+
+        if (ka_json_number(o, mc_top_columns[i].key, &value)) {
+            mc_profile_set(s, i, value);
+        }
+    }
+}
+
+static void read_stack(McHeapProfile *p, JsonObject *o)
+{
+    JsonArray *pcs = ka_json_list(o, "stack");
+    JsonArray *names = ka_json_list(o, "stack_symbols");
+    unsigned n = pcs ? MIN(json_array_get_length(pcs), MAX_FRAMES) : 0;
+    g_autofree unsigned *frame = g_new(unsigned, n + 1);
+
+    for (unsigned i = 0; i < n; i++) {
+        frame[i] = mc_heap_profile_frame(p, address_of(text_at(pcs, i)),
+                                         text_at(names, i));
+    }
+    read_values(mc_heap_profile_stack(p, frame, n), o);
+}
+
+/* Note what ka top itself says of its sums. */
+static void note_totals(Reader *r, JsonObject *o)
+{
+    int64_t n;
+
+    if (ka_json_number(o, "dropped", &n) && n) {
+        mc_heap_profile_note(r->profile, "missing: %" PRId64 " blocks and past "
+                             "lives were evicted, and the sums are counted "
+                             "from these", n);
+    }
+    if (ka_json_number(o, "lost", &n) && n) {
+        mc_heap_profile_note(r->profile, "%" PRId64 " blocks count as freed, "
+                             "but were freed unseen", n);
+    }
+    if (ka_json_number(o, "stray", &n) && n) {
+        mc_heap_profile_note(r->profile, "%" PRId64 " frees without a recorded "
+                             "allocation count nowhere", n);
+    }
+}
+
+static bool read_sum(Reader *r, JsonObject *o, const char *type)
+{
+    int64_t us;
+
+    if (!strcmp(type, "top") || !strcmp(type, "diff")) {
+        read_stack(r->profile, o);
+    } else if (!strcmp(type, "top_all") || !strcmp(type, "diff_all")) {
+        r->totals = true;
+        read_values(&r->profile->total, o);
+        r->profile->us = ka_json_number(o, "us", &us) ? us : 0;
+        note_totals(r, o);
+    }
+    return true;
+}
+
+bool ka_profile_read_sums(McHeapProfile *p, const char *answer)
+{
+    Reader r = { .profile = p, .row = read_sum };
+
+    read_lines(&r, answer);
+    return r.totals;
+}
+
+/* ---- ranges -------------------------------------------------------------- */
+
+static bool read_range(Reader *r, JsonObject *o, const char *type)
+{
+    const char *name = ka_json_text(o, "name");
+    const char *note = ka_json_text(o, "note");
+    const char *start = ka_json_text(o, "start");
+    const char *last = ka_json_text(o, "last");
+
+    if (strcmp(type, "range") || !name || !start || !last) {
+        return true;
+    }
+    if (!strcmp(name, "text")) {
+        mc_heap_profile_range(r->profile, MC_PROFILE_KERNEL, address_of(start),
+                              address_of(last));
+    } else if (!strcmp(name, "module") && note) {
+        g_autofree char *module = g_strndup(note, strcspn(note, " "));
+
+        mc_heap_profile_range(r->profile, module, address_of(start),
+                              address_of(last));
+    }
+    return true;
+}
+
+void ka_profile_read_ranges(McHeapProfile *p, const char *answer)
+{
+    Reader r = { .profile = p, .row = read_range };
+
+    read_lines(&r, answer);
+}
+
+/* ---- what is missing ----------------------------------------------------- */
+
+/* Counters of events that are not in the sums, or not at their stack. */
+static const KtCounter missing[] = {
+    KT_CNT_GAPS, KT_CNT_DROP_BLOCK, KT_CNT_DROP_STACK, KT_CNT_CALL_DROPPED,
+    KT_CNT_CALL_UNREADABLE, KT_CNT_BULK_UNREADABLE, KT_CNT_PAGE_UNREADABLE,
+    KT_CNT_JOURNAL_LOST,
+};
+
+static bool read_stat(Reader *r, JsonObject *o, const char *type)
+{
+    const char *banner = ka_json_text(o, "kernel.banner");
+
+    if (banner) {
+        mc_heap_profile_set_banner(r->profile, banner);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(missing); i++) {
+        const char *name = kt_counter_name(missing[i]);
+        int64_t n;
+
+        if (ka_json_number(o, name, &n) && n) {
+            r->notes++;
+            mc_heap_profile_note(r->profile, "missing: %s is %" PRId64 ": %s",
+                                 name, n, kt_counter_help(missing[i]));
+        }
+    }
+    return true;
+}
+
+static bool read_incomplete(Reader *r, JsonObject *o, const char *type)
+{
+    const char *complete = ka_json_text(o, "complete");
+
+    if (!strcmp(type, "incomplete") && !g_strcmp0(complete, "no")) {
+        r->notes++;
+        mc_heap_profile_note(r->profile, "missing: allocations before tracing "
+                             "began");
+    }
+    return true;
+}
+
+unsigned ka_profile_read_state(McHeapProfile *p, const char *stat,
+                               const char *errors)
+{
+    Reader r = { .profile = p, .row = read_stat };
+
+    read_lines(&r, stat);
+    r.row = read_incomplete;
+    read_lines(&r, errors);
+    return r.notes;
+}
+
+char *ka_answer_error(const char *answer)
+{
+    g_autoptr(JsonParser) parser = json_parser_new();
+    size_t len = strcspn(answer, "\n");
+    g_autofree char *line = g_strndup(answer, len);
+    const char *fail = ka_json_text(ka_json_parse(parser, line, len), "fail");
+
+    return fail ? g_strdup(fail) :
+           g_str_has_prefix(line, "ka: ") ? g_strdup(line + 4) : NULL;
+}

@@ -31,7 +31,8 @@ typedef struct McExport {
 typedef bool McExportFn(const McExport *e, FILE *to, GError **errp);
 
 /* The functions of the rows: mc_export_folded() and so on. */
-#define MC_EXPORT(id, name, suffix, needs, write, help) McExportFn write;
+#define MC_EXPORT(id, name, suffix, kind, needs, write, help) \
+    McExportFn write;
 #include "monitor-cmds/table/export-formats.def"
 extern McExportFn *const mc_export_functions[MC_EXPORT__COUNT];
 

@@ -94,6 +94,13 @@ static bool check_args(Job *job, GError **errp)
                     "information; use function or offset");
         return false;
     }
+    if (mc_export_formats[job->format].kind == MC_EXPORT_IS_BINARY &&
+        !job->what->path && isatty(STDOUT_FILENO)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "export %s: the file is binary; write it with -o FILE%s",
+                    args->name, mc_export_formats[job->format].suffix);
+        return false;
+    }
     if (mc_export_formats[job->format].needs == MC_NEEDS_JOURNAL &&
         !job->what->file) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,

@@ -9,9 +9,11 @@
 /* Frames of a stack that are read; ka's stacks are shorter. */
 #define MAX_FRAMES  1024u
 
-/** struct Reader - @row: called for each object, with its type */
+/** struct Reader - @row: called for each object, with its type; @image: the
+ *  range of the kernel's image is known */
 typedef struct Reader {
     McHeapProfile *profile;
+    bool image;
     bool (*row)(struct Reader *r, JsonObject *o, const char *type);
     JsonParser *parser;
     bool totals;
@@ -133,7 +135,9 @@ static bool read_range(Reader *r, JsonObject *o, const char *type)
     if (strcmp(type, "range") || !name || !start || !last) {
         return true;
     }
-    if (!strcmp(name, "text")) {
+    /* init code is in the image, but not in the text */
+    if (!strcmp(name, "image") || (!strcmp(name, "text") && !r->image)) {
+        r->image = true;
         mc_heap_profile_range(r->profile, MC_PROFILE_KERNEL, address_of(start),
                               address_of(last));
     } else if (!strcmp(name, "module") && note) {

@@ -51,10 +51,10 @@ const McObject mc_objects[MC_OBJ__COUNT] = {
 };
 
 const McExportFormat mc_export_formats[MC_EXPORT__COUNT] = {
-#define MC_EXPORT(id, name_, suffix_, needs_, write_, help_) \
+#define MC_EXPORT(id, name_, suffix_, kind_, needs_, write_, help_) \
     [MC_EXPORT_##id] = { \
-        .name = name_, .suffix = suffix_, .needs = MC_NEEDS_##needs_, \
-        .help = help_, \
+        .name = name_, .suffix = suffix_, .kind = MC_EXPORT_IS_##kind_, \
+        .needs = MC_NEEDS_##needs_, .help = help_, \
     },
 #include "monitor-cmds/table/export-formats.def"
 };

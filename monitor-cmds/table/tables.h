@@ -178,11 +178,17 @@ typedef enum McExportNeeds {
     MC_NEEDS_JOURNAL,
 } McExportNeeds;
 
+typedef enum McExportKind {
+    MC_EXPORT_IS_TEXT,
+    MC_EXPORT_IS_BINARY,
+} McExportKind;
+
 /** struct McExportFormat - one row of export-formats.def; export/export.c has
  *  the function that writes it */
 typedef struct McExportFormat {
     const char *name;
     const char *suffix;
+    McExportKind kind;
     McExportNeeds needs;
     const char *help;
 } McExportFormat;

@@ -119,6 +119,35 @@ do_drgn_newer() {
     publish "$tmp" "$final"
 }
 
+# Packages of npm that read exports, for the suite reports.
+readers_folder=$KA_CACHE/readers
+readers_wanted=(pprof-format@2.3.2)
+
+do_readers() {
+    local tmp
+    if ! command -v npm >/dev/null; then
+        apt-get update
+        apt_install nodejs npm
+    fi
+    tmp=$(new_tmp readers)
+    npm install --no-audit --no-fund --ignore-scripts --prefix "$tmp" \
+        "${readers_wanted[@]}"
+    publish "$tmp" "$readers_folder"
+}
+
+missing_readers() {
+    local reader
+    for reader in "${readers_wanted[@]}"; do
+        if ! grep -qs "\"version\": \"${reader#*@}\"" \
+            "$readers_folder/node_modules/${reader%@*}/package.json"; then
+            echo "readers of exports: $reader"
+            return
+        fi
+    done
+    command -v node >/dev/null && return 1
+    echo "node"
+}
+
 missing_drgn_newer() {
     "$drgn_newer_python" -c 'import drgn' 2>/dev/null && return 1
     echo "drgn of a newer release"

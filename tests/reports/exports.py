@@ -100,6 +100,27 @@ class Qemu:
             f.flush()
 
 
+# Names as the language of scripts has them.
+HOSTILE = (r'a\x3bb\x207', r'x\x0ay\x209', r'\xff\xfe', r'\x22\x5c',
+           r'<script>', r'\x23\x201', 'n' * 900)
+
+
+def hostile_script():
+    """Events of modules, tasks and caches with these names."""
+    script = ['symbol va=ffffffff81000000 name=_stext',
+              'symbol va=ffffffff81f00000 name=_etext']
+    for i, name in enumerate(HOSTILE):
+        va = 0xffffffffc0000000 + i * 0x10000
+        script += [f'module va={va + 0x8000:x} name={name[:50]} base={va:x} '
+                   'size=4000', f'modsym va={va:x} name={name}']
+    for i, name in enumerate(HOSTILE):
+        va = 0xffffffffc0000010 + i * 0x10000
+        script.append(f'alloc va=ffff88800000{i:x}000 size=10 us={i + 1} '
+                      f'pid=1 comm={name[:12]} cache={name[:30]} '
+                      f'stack={va:x},ffffffff81000010')
+    return '\n'.join(script) + '\n'
+
+
 def frame_name(symbol, pc, frames='function'):
     """The name that exports have for a frame of ka top."""
     found = re.fullmatch(r'(.+)\+0x([0-9a-f]+)(\[.*\])?', symbol or '')

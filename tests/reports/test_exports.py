@@ -127,22 +127,9 @@ def what_is_missing_is_said():
 
 
 def hostile_names_are_one_record():
-    hostile = (r'a\x3bb\x207', r'x\x0ay\x209', r'\xff\xfe', r'\x22\x5c',
-               r'<script>', r'\x23\x201', 'n' * 900)
-    script = ['symbol va=ffffffff81000000 name=_stext',
-              'symbol va=ffffffff81f00000 name=_etext']
-    for i, name in enumerate(hostile):
-        va = 0xffffffffc0000000 + i * 0x10000
-        script += [f'module va={va + 0x8000:x} name={name[:50]} base={va:x} '
-                   'size=4000', f'modsym va={va:x} name={name}']
-    for i, name in enumerate(hostile):
-        va = 0xffffffffc0000010 + i * 0x10000
-        script.append(f'alloc va=ffff88800000{i:x}000 size=10 us={i + 1} '
-                      f'pid=1 comm={name[:12]} cache={name[:30]} '
-                      f'stack={va:x},ffffffff81000010')
-    journal = P.journal('\n'.join(script) + '\n')
+    journal = P.journal(exports.hostile_script())
     got, _ = read(P.export(journal, 'folded'))
-    assert len(got) == len(hostile), got
+    assert len(got) == len(exports.HOSTILE), got
     assert all(len(stack) == 2 for stack in got), got
 
 

@@ -350,6 +350,7 @@ static void test_complete(void)
     check_complete("error --kind d", "double-free");
     check_complete("1000 --state ", "A F");
     check_complete("export fo", "folded");
+    check_complete("export p", "pprof");
     check_complete("export folded --frames ", "function line offset");
     check_complete("export folded --value l", "live live_asked");
 }

@@ -1,0 +1,224 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""ka export pprof, read by a foreign program: pprof-format, a package of npm.
+The sums are those of ka top, and boots with other addresses can be merged.
+
+usage: test_pprof.py KA KA-JOURNAL
+
+The variable KA_READERS is the folder in which scripts/setup --only readers
+installs the package. Without it the test is skipped.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import exports      # noqa: E402  (needs the path above)
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+READERS = os.environ.get('KA_READERS', '')
+P = exports.Program(*sys.argv[1:3])
+# The sample types, and the fields of ka top.
+TYPES = (('alloc_objects', 'count', 'allocs'),
+         ('alloc_space', 'bytes', 'reserved'),
+         ('inuse_objects', 'count', 'blocks'),
+         ('requested_space', 'bytes', 'live_asked'),
+         ('inuse_space', 'bytes', 'live'))
+FIELDS = [field for _, _, field in TYPES]
+
+
+def signed(text):
+    number = int(text)
+    return number - (1 << 64) if number >> 63 else number
+
+
+def read(data):
+    """A profile as the foreign program reads it, its numbers as int."""
+    path = P.path('.pb.gz')
+    with open(path, 'wb') as f:
+        f.write(data)
+    out = subprocess.run(['node', os.path.join(HERE, 'read_pprof.js'),
+                          READERS, path], check=True, timeout=60,
+                         stdout=subprocess.PIPE).stdout
+    profile = json.loads(out)
+    for kind in 'mappings', 'functions', 'locations':
+        profile[kind] = {int(row['id']): row for row in profile[kind]}
+    check(profile)
+    return profile
+
+
+def check(profile):
+    """What readers check (CheckValid of go's pprof): no id is 0 or there twice,
+    each id that is named exists, each sample has a value of each type."""
+    assert profile['first'] == '', profile['first']
+    assert [tuple(t) for t in profile['types']] == \
+        [(name, unit) for name, unit, _ in TYPES], profile['types']
+    for kind in 'mappings', 'functions', 'locations':
+        assert 0 not in profile[kind]
+    for row in profile['locations'].values():
+        mapping = profile['mappings'][int(row['mapping'])]
+        assert int(mapping['start']) <= int(row['address']) < \
+            int(mapping['limit']), (row, mapping)
+        assert mapping['functions'] and mapping['file'], mapping
+        assert len(row['functions']) == 1, row
+        profile['functions'][int(row['functions'][0])]
+    for sample in profile['samples']:
+        assert len(sample['values']) == len(TYPES), sample
+        assert sample['locations'], sample
+        for location in sample['locations']:
+            profile['locations'][int(location)]
+
+
+def name_of(profile, location):
+    row = profile['locations'][int(location)]
+    return profile['functions'][int(row['functions'][0])]['name']
+
+
+def sums(profile):
+    """{names, leaf first: values}"""
+    result = {}
+    for sample in profile['samples']:
+        stack = tuple(name_of(profile, i) for i in sample['locations'])
+        values = [signed(v) for v in sample['values']]
+        old = result.setdefault(stack, [0] * len(values))
+        result[stack] = [a + b for a, b in zip(old, values)]
+    return result
+
+
+def expected(rows, frames='function'):
+    result = {}
+    for row in rows:
+        stack = tuple(exports.stack_names(row, frames))
+        values = [row[field] for field in FIELDS]
+        if any(values):
+            old = result.setdefault(stack, [0] * len(values))
+            result[stack] = [a + b for a, b in zip(old, values)]
+    return result
+
+
+def sums_and_names_are_those_of_ka_top():
+    for name in exports.cases():
+        journal = P.case(name)
+        everything, rows = P.top(journal)
+        for frames in 'function', 'offset':
+            got = sums(read(P.export(journal, 'pprof', '--frames', frames)))
+            assert got == expected(rows, frames), (name, got)
+        total = [sum(column) for column in zip(*got.values())]
+        assert total == [everything[field] for field in FIELDS], (name, total)
+
+
+def the_leaf_comes_first():
+    got = sums(read(P.export(P.case('032-top'), 'pprof')))
+    assert ('mod_init [mod_one]', 'root') in got, got
+
+
+def differences_may_be_negative():
+    journal = P.case('032-top')
+    _, rows = P.top(journal, command='diff @450')
+    got = sums(read(P.export(journal, 'pprof', '--base', '@450')))
+    assert got == expected(rows), got
+    assert any(values[-1] < 0 for values in got.values()), got
+
+
+def a_vm_gives_the_same_profile():
+    journal = P.case('032-top')
+    qemu = exports.Qemu(P, journal)
+    path = P.path('.pb.gz')
+    status, _, err = P.run('-q', qemu.path, 'export', 'pprof', '-o', path)
+    assert status == 0, err
+    with open(path, 'rb') as f:
+        of_vm = read(f.read())
+    of_file = read(P.export(journal, 'pprof'))
+    for kind in 'mappings', 'functions', 'locations', 'samples':
+        assert of_vm[kind] == of_file[kind], kind
+
+
+def boot(slide, module):
+    """The events of a boot with these addresses, and hostile neighbours."""
+    text, module_text = 0xffffffff81000000 + slide, 0xffffffffc0000000 + module
+    script = []
+    for name, at in (('_text', 0), ('_stext', 0), ('alpha', 0x1000),
+                     ('beta', 0x2000), ('root', 0x3000), ('_etext', 0x100000),
+                     ('_end', 0x200000)):
+        script.append(f'symbol va={text + at:x} name={name}')
+    script += [f'module va=ffffffffc8000000 name=drv base={module_text:x} '
+               'size=4000', f'modsym va={module_text:x} name=drv_alloc',
+               f'modsym va={module_text + 0x800:x} name=drv_probe', 'complete']
+    stacks = ((text + 0x1010, text + 0x3010), (text + 0x2010, text + 0x3010),
+              (module_text + 0x10, module_text + 0x810, text + 0x3020), ())
+    for i, stack in enumerate(stacks):
+        pcs = ','.join(f'{pc:x}' for pc in stack)
+        script.append(f'alloc va=ffff88800000{i}000 size={16 << i:x} '
+                      f'actual=400 us={i + 1}'
+                      + (f' stack={pcs}' if pcs else ''))
+    return '\n'.join(script) + '\n'
+
+
+def places(profile):
+    """What a reader merges locations by: the mapping (its size and its build
+    or file), the distance to its start, and the function."""
+    result = set()
+    for row in profile['locations'].values():
+        m = profile['mappings'][int(row['mapping'])]
+        size = (int(m['limit']) - int(m['start']) + 0xfff) // 0x1000
+        result.add((size, m['build'] or m['file'],
+                    int(row['address']) - int(m['start']),
+                    name_of(profile, row['id'])))
+    return result
+
+
+def boots_are_merged():
+    """KASLR puts the kernel and its modules at other addresses."""
+    one, other = (read(P.export(P.journal(boot(*slides)), 'pprof'))
+                  for slides in ((0, 0), (0x3c00000, 0x123000)))
+    assert len(places(one)) == len(one['locations']) == 7, one['locations']
+    assert places(one) == places(other), (places(one), places(other))
+    assert sums(one) == sums(other)
+    assert {row['address'] for row in one['locations'].values()} != \
+        {row['address'] for row in other['locations'].values()}
+    files = {m['file'] for m in one['mappings'].values()}
+    assert files == {'vmlinux', 'drv', '[no backtrace]'}, files
+
+
+def what_is_missing_is_said():
+    late = P.journal('alloc va=ffff888000001000 size=10 us=1\ngap\n')
+    text = '\n'.join(read(P.export(late, 'pprof'))['comments'])
+    assert 'before tracing began' in text and 'complete: ' not in text, text
+    text = '\n'.join(read(P.export(P.journal(boot(0, 0)), 'pprof'))
+                     ['comments'])
+    assert 'complete: ' in text and 'reserved' in text, text
+
+
+def hostile_names_are_one_record():
+    journal = P.journal(exports.hostile_script())
+    _, rows = P.top(journal)
+    profile = read(P.export(journal, 'pprof'))
+    assert sums(profile) == expected(rows), sums(profile)
+    assert len(profile['samples']) == len(exports.HOSTILE)
+    names = [f['name'] for f in profile['functions'].values()]
+    assert all(re.fullmatch(r'[ -~]+', n) for n in names), names
+
+
+def a_terminal_gets_no_binary():
+    status, _, err = P.run('-f', P.case('032-top'), 'export', 'pprof')
+    assert status == 0, err
+    main, other = os.openpty()
+    done = subprocess.run([P.ka, '-f', P.case('032-top'), 'export', 'pprof'],
+                          stdout=other, stderr=subprocess.PIPE, check=False,
+                          text=True)
+    os.close(main)
+    os.close(other)
+    assert done.returncode == 1 and '-o' in done.stderr, done.stderr
+
+
+if not os.path.isdir(os.path.join(READERS, 'node_modules', 'pprof-format')):
+    print('1..0 # SKIP no reader: scripts/setup --only readers')
+    sys.exit(0)
+sys.exit(exports.run_tests([
+    sums_and_names_are_those_of_ka_top, the_leaf_comes_first,
+    differences_may_be_negative, a_vm_gives_the_same_profile,
+    boots_are_merged, what_is_missing_is_said, hostile_names_are_one_record,
+    a_terminal_gets_no_binary]))

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""lldb walks the stacks of a riscv64 guest, with the file of `ka symbols`.
+"""lldb walks the stacks of a guest, with the file of `ka symbols`.
 
 (lldb) command script import scripts/ka_lldb.py
 (lldb) target create kernel.elf
 (lldb) process connect --plugin gdb-remote unix-connect://.../gdb.sock
-(lldb) ka-bt
+(lldb) bt all
 
-Import it before lldb connects. It gives lldb the DWARF number of sepc: until
-the entry of an exception has saved sepc, the pc of the interrupted code is in
-no other place.
+Import it before lldb connects.
 
-`ka-bt` prints the stacks of all vCPUs, as `thread backtrace all`. QEMU reads
-memory as the vCPU does that lldb selected last, and lldb selects one to read
-registers, not to read memory. A vCPU in the firmware (OpenSBI) has no virtual
-addresses, so `bt` ends early if that one was selected. `ka-bt` selects each
-vCPU before it reads that stack.
+It replaces `bt`, with the same arguments. QEMU reads memory as the vCPU does
+that lldb selected last. lldb selects a vCPU to read registers, not to read
+memory. If the selected one does not map the kernel, lldb's own `bt` ends
+early: on riscv64 a vCPU in the firmware (OpenSBI) has no virtual addresses.
+This `bt` selects each vCPU before it reads that stack. `thread backtrace` is
+still lldb's own command.
+
+For riscv64 it gives lldb the DWARF number of sepc: until the entry of an
+exception has saved sepc, the pc of the interrupted code is in no other place.
 """
 import os
 
@@ -33,14 +35,15 @@ GENERIC = {'pc': lldb.LLDB_REGNUM_GENERIC_PC,
 STUB_PC, STUB_SEPC = 32, 387
 DWARF_PC, DWARF_SEPC = 64, 4096 + 0x141
 
-# Nothing else reads it, so lldb has to ask the vCPU for it.
-UNUSED = 't6'
+# A register of each architecture that nothing else reads, so lldb has to ask
+# the vCPU for it. `register read` without --all does not print it.
+UNUSED = {'x86_64': 'mxcsr', 'aarch64': 'fpcr', 'riscv64': 'stub33'}
 
 
-# --- registers ---------------------------------------------------------------
+# --- registers of riscv64 ----------------------------------------------------
 
-def register(name, dwarf=None):
-    found = {'name': name, 'set': 0, 'bitsize': 64,
+def register(name, dwarf=None, of_set=0):
+    found = {'name': name, 'set': of_set, 'bitsize': 64,
              'encoding': lldb.eEncodingUint, 'format': lldb.eFormatAddressInfo}
     if dwarf is not None:
         found['dwarf'] = found['ehframe'] = found['gcc'] = dwarf
@@ -54,31 +57,51 @@ def registers():
     names only."""
     known = [register(name, i) for i, name in enumerate(INTEGER)]
     known.append(register('pc', DWARF_PC))
-    known += [register(f'stub{i}') for i in range(STUB_PC + 1, STUB_SEPC)]
+    known += [register(f'stub{i}', of_set=1)
+              for i in range(STUB_PC + 1, STUB_SEPC)]
     known.append(register('sepc', DWARF_SEPC))
     for i, found in enumerate(known):
         found['offset'] = 8 * i
     return known
 
 
-def get_dynamic_setting(_target, name):
-    """Return the registers. lldb calls this when it connects."""
-    if name != 'gdb-server-target-definition':
+def architecture(target):
+    return target.GetTriple().partition('-')[0] if target else ''
+
+
+def get_dynamic_setting(target, name):
+    """Return the registers of riscv64. lldb calls this when it connects. For
+    other architectures it asks QEMU if it gets None."""
+    if name != 'gdb-server-target-definition' or \
+            architecture(target) != 'riscv64':
         return None
-    return {'sets': ['general purpose registers'], 'registers': registers(),
+    return {'sets': ['general purpose registers', 'registers by number'],
+            'registers': registers(),
             'host-info': {'triple': 'riscv64-unknown-linux',
                           'endian': lldb.eByteOrderLittle},
             'g-packet-size': 8 * (STUB_PC + 1)}
 
 
-# --- ka-bt -------------------------------------------------------------------
+# --- bt ----------------------------------------------------------------------
 
-def backtrace(debugger, _command, context, _result, _internal_dict):
-    """Print the stacks of all vCPUs."""
-    for thread in context.GetProcess():
-        thread.GetFrameAtIndex(0).FindRegister(UNUSED).GetValue()
-        thread.GetNumFrames()       # lldb keeps the frames that it finds
-    debugger.HandleCommand('thread backtrace all')
+def walk(thread, unused):
+    """Select a vCPU, and walk its stack: lldb keeps the frames that it
+    finds."""
+    thread.GetFrameAtIndex(0).FindRegister(unused).GetValue()
+    thread.GetNumFrames()
+
+
+def backtrace(debugger, command, context, result, _internal_dict):
+    """Show the stack of the current vCPU, with a number that many frames of
+    it, with `all` the stacks of all vCPUs. bt [<digit> | all]"""
+    unused = UNUSED.get(architecture(context.GetTarget()))
+    threads = context.GetProcess() if 'all' in command.split() else \
+        [context.GetThread()]
+    for thread in threads:
+        if unused and thread:
+            walk(thread, unused)
+    debugger.GetCommandInterpreter().HandleCommand('_regexp-bt ' + command,
+                                                   result)
 
 
 def __lldb_init_module(debugger, _internal_dict):
@@ -86,4 +109,7 @@ def __lldb_init_module(debugger, _internal_dict):
     debugger.HandleCommand(
         'settings set plugin.process.gdb-remote.target-definition-file '
         f'"{os.path.abspath(__file__)}"')
-    debugger.HandleCommand(f'command script add -f {__name__}.backtrace ka-bt')
+    if debugger.GetCommandInterpreter().AliasExists('bt'):
+        debugger.HandleCommand('command unalias bt')
+        debugger.HandleCommand(
+            f'command script add -f {__name__}.backtrace bt')

@@ -5,7 +5,7 @@ stripped kernel and its modules, through interrupts and exceptions. Oracles:
 ka's own walk of the same stopped vCPUs (`ka bt`), which test_oracle_stacks
 compares with the kernel's; readelf and llvm-dwarfdump read the file.
 scripts/ka-gdb.py loads the file by itself, and again after a module was loaded.
-lldb of riscv64 uses scripts/ka_lldb.py.
+lldb uses `bt` of scripts/ka_lldb.py.
 
 usage: test_symbols.py [--short] [--kernel K]... [--stops N]
                        [--debugger gdb|lldb]... [--gdb PROGRAM]
@@ -366,7 +366,7 @@ def stacks_of_lldb(lldb):
     """Return all stacks; lldb's threads are the vCPUs in order. What makes lldb
     end a stack is not printed."""
     stacks = []
-    for line in lldb.command(lldb.backtrace).splitlines():
+    for line in lldb.command('bt all').splitlines():
         if THREAD.match(line):
             stacks.append(([], ''))
         elif FRAME.match(line):

@@ -25,15 +25,16 @@ class GdbError(Exception):
 
 
 class Cli:
-    """A program that is used by its command line."""
+    """A program that is used by its command line. @env: its environment, None:
+    that of the test."""
 
-    def __init__(self, argv, timeout):
+    def __init__(self, argv, timeout, env=None):
         self.timeout = timeout
         self.text, self.last, self.commands = '', '', 0
         # pylint: disable-next=consider-using-with
         self.proc = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True)
+            stderr=subprocess.STDOUT, start_new_session=True, env=env)
 
     def send(self, line):
         self.proc.stdin.write(line.encode() + b'\n')

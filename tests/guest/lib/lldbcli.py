@@ -7,10 +7,11 @@
     lldb.go()
     lldb.close()                        # the guest continues
 """
+import glob
 import os
 import re
 
-from .gdbcli import Cli
+from .gdbcli import Cli, GdbError
 
 STOPPED = r'Process \d+ stopped\n'
 NOT_YET = 'Process is not running'
@@ -18,18 +19,25 @@ HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
                       '..', 'scripts', 'ka_lldb.py')
 
 
+def modules_of_lldb():
+    """Return an environment in which Debian's lldb 14 finds its own Python
+    modules; it looks for them in another folder."""
+    found = glob.glob('/usr/lib/llvm-14/lib/python3.*/dist-packages')
+    return dict(os.environ, PYTHONPATH=':'.join(found))
+
+
 class Lldb(Cli):
-    """One lldb with the symbols of PATH. If its input is no file, `continue`
-    does not wait for the next stop. @backtrace: prints all stacks."""
+    """One lldb with scripts/ka_lldb.py and the symbols of PATH. If its input is
+    no file, `continue` does not wait for the next stop."""
 
     def __init__(self, guest, path, program=None):
-        super().__init__([program or 'lldb', '--no-lldbinit'], guest.timeout)
+        super().__init__([program or 'lldb', '--no-lldbinit'], guest.timeout,
+                         None if program else modules_of_lldb())
         self.guest = guest
         self.attached = self.running = False
-        self.backtrace = 'bt all'
-        if guest.arch.gdb_name == 'riscv:rv64':
-            self.command('command script import ' + HELPER)
-            self.backtrace = 'ka-bt'
+        said = self.command('command script import ' + HELPER)
+        if 'error: ' in said:
+            raise GdbError(said)
         self.command('target create ' + path)
 
     def command(self, line):

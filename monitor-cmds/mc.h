@@ -174,6 +174,10 @@ const char *mc_help_params(void);
 char *mc_render_man(void);
 /** mc_render_markdown() - render docs/commands.md (owned) from the tables */
 char *mc_render_markdown(void);
+/** mc_render_completion() - render the tables (owned) as functions of a shell:
+ *  "bash", "zsh" or "fish"; NULL: no such shell. commands/completion.c says
+ *  what the functions do. */
+char *mc_render_completion(const char *shell);
 /** mc_complete() - return (owned, g_strfreev) completions of the last word */
 char **mc_complete(const McContext *ctx, const char *line);
 

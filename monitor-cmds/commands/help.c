@@ -101,36 +101,21 @@ const unsigned mc_n_sections = G_N_ELEMENTS(mc_sections);
 
 /* ---- options ------------------------------------------------------------- */
 
-static const char *layer_at(unsigned i)
+/* Return true if the help of the option lists what its value can be. */
+static bool lists_choices(McOptionId id)
 {
-    return i + 1 < KT_LAYER__COUNT ? kt_layer_name(i + 1) : NULL;
-}
-
-static const char *kind_at(unsigned i)
-{
-    return i < KT_ERR__COUNT ? kt_error_name(i) : NULL;
-}
-
-static const char *by_at(unsigned i)
-{
-    return i < MC_BY__COUNT ? mc_by_name(i) : NULL;
-}
-
-static const char *column_at(unsigned i)
-{
-    return i < MC_TOP__COUNT ? mc_top_columns[i].key : NULL;
+    return id == MC_OPT_LAYER || id == MC_OPT_KIND || id == MC_OPT_BY ||
+           id == MC_OPT_SORT;
 }
 
 char *mc_option_help(McOptionId id)
 {
-    const char *(*name)(unsigned i) = id == MC_OPT_LAYER ? layer_at :
-                                      id == MC_OPT_KIND ? kind_at :
-                                      id == MC_OPT_BY ? by_at :
-                                      id == MC_OPT_SORT ? column_at : NULL;
     GString *s = g_string_new(mc_options[id].help);
+    const char *name;
 
-    for (unsigned i = 0; name && name(i); i++) {
-        g_string_append_printf(s, "%s%s", i ? ", " : ": ", name(i));
+    for (unsigned i = 0; lists_choices(id) &&
+                         (name = mc_option_choice(NULL, id, i)); i++) {
+        g_string_append_printf(s, "%s%s", i ? ", " : ": ", name);
     }
     return g_string_free(s, FALSE);
 }

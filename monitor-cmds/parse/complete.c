@@ -39,51 +39,11 @@ static const McOption *value_of(char **words, unsigned n)
 
 static void offer_values(Completion *c, const McOption *o)
 {
-    switch (o - mc_options) {
-    case MC_OPT_LAYER:
-        for (unsigned i = KT_LAYER_NONE + 1; i < KT_LAYER__COUNT; i++) {
-            offer(c, kt_layer_name(i));
-        }
-        break;
-    case MC_OPT_KIND:
-        for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
-            offer(c, kt_error_name(i));
-        }
-        break;
-    case MC_OPT_BY:
-        for (unsigned i = 0; i < MC_BY__COUNT; i++) {
-            offer(c, mc_by_name(i));
-        }
-        break;
-    case MC_OPT_SORT:
-        for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
-            offer(c, mc_top_columns[i].key);
-        }
-        break;
-    case MC_OPT_VALUE:
-        for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
-            offer(c, mc_top_is_sum(i) ? mc_top_columns[i].key : NULL);
-        }
-        break;
-    case MC_OPT_FRAMES:
-        for (unsigned i = 0; i < MC_FRAMES__COUNT; i++) {
-            offer(c, mc_frames_name(i));
-        }
-        break;
-    case MC_OPT_FORMAT:
-        for (unsigned i = 0; i < MC_FORM__COUNT; i++) {
-            offer(c, mc_form_applies(c->command, i) ? mc_form_name(i) : NULL);
-        }
-        break;
-    case MC_OPT_LEVEL:
-        for (unsigned i = 0; i < 8; i++) {
-            offer(c, mc_level_name(i));
-        }
-        break;
-    case MC_OPT_STATE:
-        offer(c, "A");
-        offer(c, "F");
-        break;
+    const char *name;
+
+    for (unsigned i = 0;
+         (name = mc_option_choice(c->command, o - mc_options, i)); i++) {
+        offer(c, name);
     }
 }
 

@@ -125,6 +125,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(McArgs, mc_args_deinit)
 const char *mc_form_name(McForm form);
 /** mc_form_applies() - return true if @c has this form; NULL: any command. */
 bool mc_form_applies(const McCommand *c, McForm form);
+/** mc_option_choice() - return (static) the @i-th name that the value of option
+ *  @id of command @c (nullable) can be; NULL behind the last one, or if the
+ *  value is no name of a list. */
+const char *mc_option_choice(const McCommand *c, McOptionId id, unsigned i);
+/** mc_task_sort_name() - return (static) a field, as in --sort of ka task. */
+const char *mc_task_sort_name(unsigned i);
 /** mc_check_form() - set @args->form, once @args->command is known. Return
  *  false if the command does not have the form. */
 bool mc_check_form(McArgs *args, GError **errp);

@@ -110,7 +110,7 @@ static const char *const task_sorts[MC_TASK_BY__COUNT] = {
     [MC_TASK_BY_BORN] = "born",
 };
 
-static const char *task_sort_name(unsigned i)
+const char *mc_task_sort_name(unsigned i)
 {
     return task_sorts[i];
 }
@@ -130,7 +130,7 @@ bool mc_set_sort(McArgs *args, const char *value, GError **errp)
 bool mc_check_sort(McArgs *args, GError **errp)
 {
     bool of_tasks = args->command == &mc_commands[MC_CMD_TASK];
-    const char *(*name)(unsigned i) = of_tasks ? task_sort_name :
+    const char *(*name)(unsigned i) = of_tasks ? mc_task_sort_name :
                                                  top_sort_name;
     unsigned n = of_tasks ? MC_TASK_BY__COUNT : MC_TOP__COUNT, i = 0;
 

@@ -40,6 +40,7 @@ static const char usage[] =
     "  COMMAND    as in the monitor, without the leading ka; ka -f FILE help\n"
     "             lists the commands. Without a command: the run-down, and\n"
     "             what the file contains\n"
+    "  --help     this text\n"
     "Exit status: 0 answered, 1 bad command line, or slab check found\n"
     "something, 2 nothing was answered, or a PROGRAM failed. If the file is\n"
     "damaged or was never closed, the readable part answers, and stderr says\n"

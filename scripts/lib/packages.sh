@@ -23,6 +23,7 @@ declare -A step_packages=(
     [clang]="clang llvm libclang-rt-dev"
     [clang-tidy]="clang clang-tidy"
     [lldb]="lldb"
+    [shells]="zsh fish"
     [drgn]="python3-drgn"
     # A test module is built by the compiler that its kernel wanted, or by the
     # distribution's newest if that one is not available.

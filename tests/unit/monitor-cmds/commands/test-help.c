@@ -353,6 +353,41 @@ static void test_complete(void)
     check_complete("export p", "pprof");
     check_complete("export folded --frames ", "function line offset");
     check_complete("export folded --value l", "live live_asked");
+    check_complete("task --sort t", "tgid");
+    check_complete("fault add x --do ", "fail log stop");
+    check_complete("access on --only ", "use-after-free out-of-bounds "
+                   "free-slot");
+}
+
+/* The shells themselves are driven by tests/replay/shells.py. */
+static void test_completion_of_shells(void)
+{
+    static const char *const names[] = { "bash", "zsh", "fish" };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *text = mc_render_completion(names[i]);
+
+        check_has(text, "'leak module'");
+        check_has(text, "'use-after-free'");
+    }
+    g_assert_null(mc_render_completion("sh"));
+}
+
+/* The usage of the program names the options of program.def. */
+static void test_program_options(void)
+{
+    char *argv[] = { (char *)g_getenv("KA_PROGRAM"), (char *)"--help", NULL };
+    g_autofree char *usage = NULL;
+    g_autoptr(GError) err = NULL;
+
+    if (!argv[0]) {
+        g_test_skip("KA_PROGRAM does not tell where ka is");
+        return;
+    }
+    g_spawn_sync(NULL, argv, NULL, 0, NULL, NULL, &usage, NULL, NULL, &err);
+    g_assert_no_error(err);
+#define MC_PROGRAM_OPTION(id, spelling, ...) check_has(usage, spelling);
+#include "monitor-cmds/table/program.def"
 }
 
 static void test_rows(void)
@@ -380,6 +415,8 @@ int main(int argc, char **argv)
         { "/help/files-are-up-to-date", test_files },
         { "/help/objects-are-told-of", test_objects },
         { "/help/completion", test_complete },
+        { "/help/completion-of-shells", test_completion_of_shells },
+        { "/help/program-options", test_program_options },
         { "/help/rows-are-whole", test_rows },
     };
 

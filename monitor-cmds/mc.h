@@ -18,7 +18,7 @@ typedef KtHookStatus McHookStatus;
 
 /**
  * struct McContext - what a command can use; all borrowed for the call
- * @tracer: never NULL
+ * @tracer: NULL: only a page of help is asked for, without a VM or journal
  * @kernel: NULL if none was found, or its file could not be read
  * @why_no_kernel: one line with the reason, if @kernel is NULL
  * @kernel_found: the running kernel is recognised (slide known, hooks set)

@@ -89,6 +89,8 @@ const McSection mc_sections[] = {
         "page, ka help export, has more.",
         "ka -q socket [command] queries a running VM by QMP's unix socket "
         "(human-monitor-command).",
+        "ka help [command] explains the commands without a journal or a VM, as "
+        "does ka command -h.",
         "The exit status is 0 for an answer, 1 for a bad command line, or if "
         "ka slab check found something, 2 if there is no answer.",
         NULL } },
@@ -155,10 +157,14 @@ static void print_item(McOut *out, const char *head, unsigned width,
 /* Print why nothing is recorded, or how much is. */
 static void print_state(McOut *out)
 {
-    g_autofree char *why = mc_why_nothing(out);
+    g_autofree char *why = NULL;
     KtTracer *t = out->ctx->tracer;
     KtStats s;
 
+    if (!t) {
+        return;
+    }
+    why = mc_why_nothing(out);
     if (!out->ctx->kernel) {
         mc_out_printf(out, "no symbols: %s", out->ctx->why_no_kernel ?
                       out->ctx->why_no_kernel : "no kernel file was given");

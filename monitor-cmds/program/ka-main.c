@@ -32,14 +32,14 @@ static const char usage[] =
     "                                           write sums by stack for other\n"
     "                                           tools; without FORMAT list\n"
     "                                           the formats\n"
+    "       ka help [COMMAND]                   explain one or all commands\n"
     "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
     "  --at US    answer as of this guest microsecond\n"
     "  --types T  a file with the kernel's types, for ka struct: its vmlinux,\n"
     "             or BTF, as types=FILE\n"
     "  -q SOCKET  QMP's unix socket (qemu -qmp unix:SOCKET,server=on)\n"
-    "  COMMAND    as in the monitor, without the leading ka; ka -f FILE help\n"
-    "             lists the commands. Without a command: the run-down, and\n"
-    "             what the file contains\n"
+    "  COMMAND    as in the monitor, without the leading ka. Without one: the\n"
+    "             run-down, and what the file contains\n"
     "  --help     this text\n"
     "Exit status: 0 answered, 1 bad command line, or slab check found\n"
     "something, 2 nothing was answered, or a PROGRAM failed. If the file is\n"
@@ -280,6 +280,9 @@ int main(int argc, char **argv)
     if (o.help) {
         fputs(usage, stdout);
         return ka_flush(0) ? KA_ANSWERED : KA_NO_ANSWER;
+    }
+    if (!o.file && !o.socket && ka_asks_for_help(argv + first)) {
+        return ka_print_help(argv + first);
     }
     if (!o.file == !o.socket) {
         return fail("ask either a file (-f) or a VM (-q)", NULL);

@@ -48,6 +48,12 @@ typedef struct KaExport {
 /** ka_export() - run ka export, whose words these are; without the words of -o.
  *  Return an exit status, or KA_NOT_HERE. */
 int ka_export(const KaExport *what, char **word);
+/** ka_asks_for_help() - return true if the words of a command only ask for a
+ *  page of help */
+bool ka_asks_for_help(char **word);
+/** ka_print_help() - print the page for which the words ask, without a file or
+ *  a VM */
+int ka_print_help(char **word);
 /**
  * ka_write_symbols() - write the file of ka symbols
  * @answer: (borrowed) the answer of the command

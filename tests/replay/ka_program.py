@@ -566,6 +566,20 @@ def types_of_a_journal():
     os.unlink(path)
 
 
+def pages_of_help():
+    """The same text as with a journal, which also says what is in it."""
+    for words in (('help', 'leak', 'scan'), ('help', 'fault'), ('top', '-h'),
+                  ('help', 'ka'), ('help',), ('error', '--help')):
+        got, want = ka(*words), ka('-f', journal, *words)
+        assert got[::2] == want[::2] == (0, ''), (got, want)
+        assert got[1] and want[1].startswith(got[1]), (got, want)
+        assert (got[1] == want[1]) == (words[-1] not in ('help', 'ka')), got
+    status, text, err = ka('help', 'nothing')
+    assert (status, err) == (1, '') and 'no such command' in text, text
+    status, text, err = ka('show', '1000')
+    assert (status, text) == (1, '') and 'either a file' in err, err
+
+
 def refused_together():
     for words in (('--at', '5', '--cells'), ('--cells', '--at', '5'),
                   ('--cells', 'stat')):
@@ -577,7 +591,8 @@ def refused_together():
 def full_disk():
     """Short and long answers, from a file and from a VM."""
     wanted = [('-f', journal, 'stat'), ('-f', journal, 'events', '-n', '0'),
-              ('-f', journal), ('-f', journal, '--cells'), ('--help',)]
+              ('-f', journal), ('-f', journal, '--cells'), ('--help',),
+              ('help',)]
     want = 2, None, 'ka: stdout: No space left on device\n'
     with open('/dev/full', 'w', encoding='ascii') as full:
         for words in wanted:
@@ -599,7 +614,7 @@ TESTS = (an_answer, events_in_between, bad_lines, given_up, findings,
          programs_that_end, full_disk_of_a_copy, refused_copies,
          symbols_to_a_file, symbols_are_not_there, symbols_of_a_journal,
          events_at_a_time, faults_of_a_journal, types_of_a_journal,
-         refused_together, full_disk)
+         pages_of_help, refused_together, full_disk)
 
 
 def main():

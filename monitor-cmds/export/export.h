@@ -9,15 +9,22 @@
 #include <stdio.h>
 
 #include "monitor-cmds/export/heap-profile.h"
+#include "monitor-cmds/output/format.h"
 
 /**
  * struct McExport - what a writer writes; all borrowed
  * @profile: the sums
  * @frames, @value: as the user wants them
  * @diff: the values are differences, and can be negative
+ * @journal, @until_us: for formats that need a journal: its path, and the time
+ *                      up to which it is read
+ * @kernel: (nullable) the kernel of that journal, for names
  */
 typedef struct McExport {
     const McHeapProfile *profile;
+    const char *journal;
+    uint64_t until_us;
+    const GsKernel *kernel;
     McFrames frames;
     McTopId value;
     bool diff;

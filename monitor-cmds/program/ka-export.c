@@ -80,6 +80,29 @@ static char *make_query(const McArgs *args, char **word)
     return ka_join_words((char **)line->pdata);
 }
 
+/* A format that needs a journal has each event, and not the sums. */
+static bool check_needs(const Job *job, GError **errp)
+{
+    const McArgs *args = &job->args;
+    const uint64_t others = args->given & ~(1ull << MC_OPT_FRAMES);
+
+    if (mc_export_formats[job->format].needs != MC_NEEDS_JOURNAL) {
+        return true;
+    }
+    if (!job->what->file) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "export %s: needs a journal (ka -f FILE), because it has "
+                    "events", args->name);
+        return false;
+    }
+    if (others) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "export %s: has each event; omit %s", args->name,
+                    mc_options[__builtin_ctzll(others)].spelling);
+    }
+    return !others;
+}
+
 static bool check_args(Job *job, GError **errp)
 {
     const McArgs *args = &job->args;
@@ -101,14 +124,7 @@ static bool check_args(Job *job, GError **errp)
                     args->name, mc_export_formats[job->format].suffix);
         return false;
     }
-    if (mc_export_formats[job->format].needs == MC_NEEDS_JOURNAL &&
-        !job->what->file) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "export %s: needs a journal (ka -f FILE), because it has "
-                    "events", args->name);
-        return false;
-    }
-    return true;
+    return check_needs(job, errp);
 }
 
 /* ---- asking -------------------------------------------------------------- */
@@ -205,6 +221,17 @@ static int fill(const Job *job, McHeapProfile *p)
 
 /* ---- writing ------------------------------------------------------------- */
 
+/* Return (borrowed) the kernel of the journal if its addresses are known. */
+static const GsKernel *kernel_of(const Job *job)
+{
+    KtStatus status = { 0 };
+
+    if (job->replay) {
+        kt_replay_status(job->replay, &status);
+    }
+    return status.kernel_found ? kt_replay_kernel(job->replay) : NULL;
+}
+
 static int write_to(const Job *job, const McHeapProfile *p)
 {
     const McExport e = {
@@ -212,6 +239,9 @@ static int write_to(const Job *job, const McHeapProfile *p)
         .frames = job->args.frames,
         .value = job->args.export_value,
         .diff = job->args.base != NULL,
+        .journal = job->what->file,
+        .until_us = job->what->until_us,
+        .kernel = kernel_of(job),
     };
     g_autoptr(GError) error = NULL;
     KaOutput out;

@@ -25,6 +25,7 @@ declare -A step_packages=(
     [lldb]="lldb"
     [shells]="zsh fish"
     [drgn]="python3-drgn"
+    [heaptrack]="heaptrack"
     # A test module is built by the compiler that its kernel wanted, or by the
     # distribution's newest if that one is not available.
     [cross-arm64]="gcc-aarch64-linux-gnu gcc-12-aarch64-linux-gnu

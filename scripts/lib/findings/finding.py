@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Findings as objects, made of the JSON objects of ka, and groups of those that
+are the same."""
+import dataclasses
+import datetime
+import hashlib
+import platform
+import re
+
+# The stacks of a row in the order in which they happened: key of the row, and
+# what it is called in reports. The frames of all start at the leaf.
+STACKS = (('alloc_symbols', 'allocated'), ('rcu_symbols', 'queued for RCU'),
+          ('free_symbols', 'freed'), ('error_stack_symbols', 'found'))
+FRAME = re.compile(r'(?P<function>[^\s+[]+)(?:\+0x(?P<offset>[0-9a-f]+))?'
+                   r'(?:\s*\[(?P<module>[^\]]+)\])?')
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """A frame of a stack: text as ka prints it, function, and module, which is
+    empty for the kernel proper. An address without a name is its function."""
+    text: str
+    function: str
+    module: str
+
+    @property
+    def name(self):
+        return f'{self.module}:{self.function}' if self.module else \
+            self.function
+
+
+def read_frame(text):
+    m = FRAME.match(text)
+    return Frame(text, m['function'] if m else text,
+                 (m['module'] or '') if m else '')
+
+
+@dataclasses.dataclass
+class Finding:
+    """What is wrong, once.
+
+    kind, title, alt, fold, exact, weak   see docs/errors.md
+    text     lines for people, with its addresses and stacks
+    row      the object of ka
+    blocks   how many blocks the row stands for
+    hidden   why it does not fail the build, or None
+    """
+    kind: str
+    title: str
+    alt: tuple = ()
+    fold: str = ''
+    exact: str = ''
+    weak: bool = False
+    text: str = ''
+    row: dict = dataclasses.field(default_factory=dict)
+    blocks: int = 1
+    hidden: str = None
+
+    @property
+    def titles(self):
+        return {self.title, *self.alt}
+
+    @property
+    def stacks(self):
+        """[(what happened, [Frame])], the first thing first; those that are
+        known."""
+        return [(what, [read_frame(t) for t in self.row[key]])
+                for key, what in STACKS if self.row.get(key)]
+
+    @property
+    def place(self):
+        """The frame that the title names, or None. The title has the name
+        without what compilers add to it."""
+        want = self.title.rpartition(' in ')[2]
+        known = [f for _, frames in reversed(self.stacks) for f in frames]
+        return next((f for f in known
+                     if re.split(r'(?<=.)\.', f.function)[0] == want),
+                    known[0] if known else None)
+
+
+def hash_words(*words):
+    """Return a hash for what ka gives none."""
+    text = ''.join(f'{w}\0' for w in words)
+    return hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:32]
+
+
+def identity(row, kind):
+    """Return the identity that ka gave to a row."""
+    return {'kind': kind, 'title': row.get('title') or f'{kind} in ?',
+            'alt': tuple(row.get('alt') or ()),
+            'fold': row.get('fold') or hash_words(kind),
+            'exact': row.get('exact') or '', 'weak': bool(row.get('weak')),
+            'row': row}
+
+
+def from_error(row, text):
+    """A row of ka error."""
+    return Finding(text=text.strip(), **identity(row, row['error']))
+
+
+def from_leak(row, text):
+    """A row of ka leak scan or ka leak module, which stands for all blocks of
+    its stack."""
+    return Finding(text=text.strip(), blocks=row.get('same_stack', 0) + 1,
+                   **identity(row, 'leak'))
+
+
+def from_slab(row, blocks, text):
+    """A finding of ka slab check, and the rows of the blocks below. Where the
+    list was damaged is not known, so kind and cache are its identity."""
+    kind, cache = row['kind'], row.get('cache') or 'an unknown cache'
+    stacks = {key: [f for b in blocks for f in b.get(key) or []]
+              for key in ('alloc_symbols', 'free_symbols')}
+    return Finding(kind=kind, title=f'{kind} in {cache}', text=text.strip(),
+                   fold=hash_words('slab', kind, cache),
+                   row={'error': kind, 'va': row['object'], **stacks})
+
+
+@dataclasses.dataclass
+class Group:
+    """Findings with the same fold. name: the title; no other group has it."""
+    findings: list
+    name: str = ''
+
+    @property
+    def first(self):
+        """One that fails the build, if there is one."""
+        return next((f for f in self.findings if not f.hidden),
+                    self.findings[0])
+
+    @property
+    def hidden(self):
+        return self.first.hidden
+
+    @property
+    def text(self):
+        return '\n'.join(f.text for f in self.findings)
+
+
+def group(findings):
+    """Return the groups in the order of their first findings. Titles that
+    several groups have get the first digits of the hash."""
+    folds = {}
+    for f in findings:
+        folds.setdefault(f.fold, []).append(f)
+    groups = [Group(members) for members in folds.values()]
+    titles = [g.first.title for g in groups]
+    for g in groups:
+        g.name = g.first.title
+        if titles.count(g.name) > 1:
+            g.name += f' ({g.first.fold[:8]})'
+    return groups
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+
+
+@dataclasses.dataclass
+class Report:
+    """All that is known after a run.
+
+    problem    why no findings would not mean a clean guest, or None
+    warnings   lines about what else is not known
+    facts      {name: value} of the run: kernel, arch, versions
+    """
+    findings: list = dataclasses.field(default_factory=list)
+    problem: str = None
+    warnings: list = dataclasses.field(default_factory=list)
+    facts: dict = dataclasses.field(default_factory=dict)
+    started: datetime.datetime = dataclasses.field(default_factory=now)
+    seconds: float = 0
+    host: str = dataclasses.field(default_factory=platform.node)
+
+    @property
+    def groups(self):
+        return group(self.findings)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the kinds of findings mean, from the tables of the library."""
+import functools
+import os
+import re
+
+from ..prepared import ROOT
+
+API = os.path.join(ROOT, 'kalloc-tracer', 'api')
+TABLES = ('errors.def', 'slab-findings.def', 'slab-problems.def')
+ROW = re.compile(r'^KT_\w+\(\w+, "([\w-]+)",((?:\s*"[^"]*")+)\)', re.M)
+LEAK = 'a block is not freed, and nothing that is in use refers to it'
+
+
+@functools.lru_cache(maxsize=None)
+def meanings():
+    """{kind: what it means, in one line}."""
+    found = {'leak': LEAK}
+    for table in TABLES:
+        with open(os.path.join(API, table), encoding='utf-8') as f:
+            for kind, text in ROW.findall(f.read()):
+                found.setdefault(kind, ''.join(re.findall(r'"([^"]*)"', text)))
+    return found
+
+
+def meaning(kind):
+    return meanings().get(kind, kind)

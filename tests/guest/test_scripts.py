@@ -7,7 +7,10 @@ the arguments and messages that are expected.
 import contextlib
 import importlib.machinery
 import importlib.util
+import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,6 +21,7 @@ import types
 import unittest.mock
 
 from lib.tap import Tap
+from scripts.lib.findings import baseline, finding, suppress
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import ROOT
 from scripts.lib.qmp import GuestError
@@ -128,38 +132,97 @@ class Answers:
 
     def hmp_qmp(self, command):
         words = command.split()
+        if words[1] == 'leak':
+            return self.answers['_'.join(words[1:3])]
         return self.answers[words[1] + ('_json' if '-j' in words else '')]
 
 
+def swept(*words, **answers):
+    """Sweep a stand-in with these options; return (findings, stat)."""
+    return sweep.sweep(Answers(
+        stat_json='{"type":"stat","events.checked":7}', **answers),
+        sweep.parse_args(words)[0])
+
+
 with tap.test('sweep: a line of what is not known is no error'):
-    found, lines, state = sweep.sweep(Answers(
-        stat_json='{"type":"stat","events.checked":7}',
+    found, state = swept(
         error_json='{"type":"incomplete","complete":"no",'
                    '"double_frees":"unknown"}\n'
-                   '{"type":"error","error":"double-free"}',
-        error='not all errors are known: ...\nerror[double-free]'))
-    assert [e['error'] for e in found] == ['double-free'], found
-    assert lines == ['error[double-free]'], lines
+                   '{"type":"error","error":"double-free","title":"t"}',
+        error='not all errors are known: ...\nerror[double-free]')
+    assert [(f.kind, f.title, f.text) for f in found] == [
+        ('double-free', 't', 'error[double-free]')], found
     assert not state['complete'], state
     assert not state['double_frees'], state
 
+NO_ERROR = '{"type":"clean"}'
 
 with tap.test('sweep: --slab-check adds findings, with their blocks'):
-    found, lines, state = sweep.sweep(Answers(
-        stat_json='{"type":"stat","events.checked":7}',
-        error_json='{"type":"clean"}',
+    found, state = swept(
+        '--slab-check', error_json=NO_ERROR,
         slab_json='{"type":"finding","kind":"cycle","object":"0x40",'
-                  '"text":"! cycle"}\n'
+                  '"cache":"c","text":"! cycle"}\n'
                   '{"type":"block","state":"A","va":"0x40",'
                   '"alloc_symbols":["f+0x1 [m]"]}\n'
                   '{"type":"finding","kind":"count","object":null,'
                   '"text":"! count"}\n'
                   '{"type":"none","text":"why not"}\n'
-                  '{"type":"slab_check","findings":2,"why":"off"}'), True)
-    assert [e['error'] for e in found] == ['cycle', 'count'], found
-    assert list(sweep.functions(found[0])) == ['f', 'm:f'], found
-    assert lines == ['! cycle\n    A 0x40', '! count'], lines
+                  '{"type":"slab_check","findings":2,"why":"off"}')
+    assert [f.title for f in found] == [
+        'cycle in c', 'count in an unknown cache'], found
+    assert list(suppress.functions(found[0].row)) == ['f', 'm:f'], found
+    assert [f.text for f in found] == ['! cycle\n    A 0x40', '! count']
     assert 'were not compared' in list(sweep.unseen(state))[0], state
+
+LEAK = '{"type":"block","leak":"lost","va":"0x40","requested":8,' \
+       '"title":"leak in f","fold":"%s","exact":"%s","same_stack":2,' \
+       '"alloc_symbols":["f+0x1[m]"]}\n'
+
+with tap.test('sweep: a leak of a scan and of a module is one finding'):
+    found, state = swept(
+        '--leaks', '--module-leaks', error_json=NO_ERROR,
+        leak_module=(
+            '{"type":"module","name":"m","blocks":2,"leaked":1}\n' +
+            LEAK % ('a', 'b') + '{"type":"block","kept":"data","va":"0x1"}'),
+        leak_scan=LEAK % ('a', 'b') + LEAK % ('c', 'd') +
+        '{"type":"scan","missing":3}')
+    assert [f.fold for f in found] == ['a', 'c'], found
+    assert 'left by module m' in found[0].text, found[0].text
+    assert found[0].blocks == 3
+    assert '3 things' in list(sweep.unseen(state))[0], state
+    assert not list(sweep.why_not_all(types.SimpleNamespace(marker=None),
+                                      'end', {**STAT, **state}))
+
+with tap.test('sweep: a search for leaks that is refused is a problem'):
+    found, state = swept(
+        '--leaks', '--module-leaks', error_json=NO_ERROR,
+        leak_module='{"type":"module","name":"m","blocks":2}\n'
+                    '{"type":"block","va":"0x1"}',
+        leak_scan='{"fail":"no stacks"}')
+    assert not found
+    text = list(sweep.why_not_all(types.SimpleNamespace(marker=None), 'end',
+                                  {**STAT, **state}))
+    assert len(text) == 2 and 'no stacks' in text[0], text
+    assert 'which blocks are in use' in text[1], text
+
+with tap.test('sweep: suppressions and the baseline hide findings'):
+    made = [finding.from_leak(json.loads(LEAK % (fold, 'x')), fold)
+            for fold in ('a' * 8, 'b' * 8, 'c' * 8)]
+    made[0].row['alloc_symbols'] = ['g+0x1']
+    sweep.hide(made, [suppress.Suppression('leak g', 1)],
+               baseline.Baseline('bbbbbbbb leak in f\n'))
+    assert [f.hidden for f in made] == [
+        'suppressed by: leak g', 'known: bbbbbbbb', None]
+
+
+with tap.test('sweep: SARIF has its place in the file of suppressions'):
+    def uri_of(*words):
+        return sweep.parse_args(words)[0].sarif_uri
+
+    assert uri_of() == 'ka-suppressions.txt'
+    assert uri_of('--suppress', 'ci/known') == 'ci/known'
+    assert uri_of('--suppress', '/tmp/known') == 'ka-suppressions.txt'
+    assert uri_of('--suppress', 'x', '--sarif-uri', './y') == 'y'
 
 
 with tap.test('sweep: each --append adds words, as those of ka-run do'):
@@ -168,6 +231,20 @@ with tap.test('sweep: each --append adds words, as those of ka-run do'):
         assert sweep.start(options, [])['cmdline'] == 'quiet panic=0'
         options, _ = sweep.parse_args([])
         assert sweep.start(options, [])['cmdline'] == ''
+
+
+with tap.test('sweep: the command lines of docs/ci.md and README.md are right'):
+    lines = []
+    for page in 'docs/ci.md', 'README.md':
+        with open(os.path.join(ROOT, page), encoding='utf-8') as f:
+            text = f.read().replace('\\\n', ' ')
+        # YAML joins the lines of a step that are indented further
+        text = re.sub(r'(- scripts/sweep .*)\n +(?=--)', r'\1 ', text)
+        lines += re.findall(r'^ +(?:- )?(scripts/sweep .*)', text, re.M)
+    assert len(lines) == 4, lines
+    for line in lines:
+        options, qemu = sweep.parse_args(shlex.split(line)[1:])
+        assert options.junit == 'ka.xml' and options.kernel == 'vmlinuz', line
 
 
 # Replaces scripts/ka-run --dir FOLDER: it prints, and the log cannot be

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The exit statuses, suppressions and JUnit XML of scripts/sweep, on real
+"""The exit statuses, suppressions and reports of scripts/sweep, on real
 guests. Oracle: workloads that end in a known way, with known errors.
 """
 import contextlib
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -88,6 +90,7 @@ def write(name, text):
 WORKLOADS = {
     'panic': 'echo c >/proc/sysrq-trigger\n',
     'reboot': 'reboot -f\n',
+    'leaky': 'insmod /share/ka_leaky.ko plant=1\nrmmod ka_leaky\n',
     'stale': 'insmod /share/ka_access.ko\n'
              'echo uaf_load >/sys/module/ka_access/parameters/run\n',
     'error-panic': 'insmod /share/ka_errors.ko kind=double-free\n'
@@ -106,6 +109,7 @@ def initrd_with_errors():
     oracle.make_share(share, ['kexec.sh'], '6.12')
     for path in (os.path.join(modules, 'ka_errors.ko'),
                  os.path.join(modules, 'ka_access.ko'),
+                 os.path.join(modules, 'ka_leaky.ko'),
                  os.path.join(oracle.INSIDE, 'errors.sh'), kernel_file('6.12')):
         shutil.copy(path, share)
     shutil.copy(paths()['initrd-6.12'], os.path.join(share, 'initrd'))
@@ -158,6 +162,44 @@ with tap.test('a suppressed error: status 0, the unused one is named'):
     assert 'error[double-free' not in text, text
     assert 'unused suppression, line 3: overlap nobody_has_this' in text, text
     junit(tests=1, failures=0, errors=0, skipped=1)
+
+with tap.test('the same finding has one title and hash in each format'):
+    files = {k: os.path.join(work, k) for k in ('sarif', 'ktap', 'baseline')}
+    expect(1, sweep(*bad, '--sarif', files['sarif'], '--ktap', files['ktap'],
+                    '--write-baseline', files['baseline']))
+    case = junit(tests=1, failures=1).find('testcase')
+    with open(files['sarif'], encoding='utf-8') as f:
+        result, = json.load(f)['runs'][0]['results']
+    title = case.get('name')
+    assert re.fullmatch(r'double-free in ka_err_\w+', title), title
+    fold = result['partialFingerprints']['kaFold/v1']
+    assert result['properties']['title'] == title, result
+    assert f'\nnot ok 1 {title}\n' in read(files['ktap']), read(files['ktap'])
+    assert f'\n{fold} {title}\n' in read(files['baseline'])
+    facts = {p.get('name'): p.get('value') for p in case.find('properties')}
+    assert facts['fold'] == fold and facts['weak'] == '0', facts
+    facts = {p.get('name'): p.get('value')
+             for p in junit(tests=1).find('properties')}
+    assert facts['kernel'].startswith('6.12.') and facts['arch'] == 'x86_64'
+
+with tap.test('a finding of the baseline: status 0, another one is new'):
+    text = expect(0, sweep(*bad, '--baseline', files['baseline']))
+    assert '0 errors, 0 suppressed, 1 known' in text, text
+    junit(tests=1, failures=0, errors=0, skipped=1)
+    other = write('other', '0123456789abcdef double-free in f\n')
+    expect(1, sweep(*bad, '--baseline', other))
+    text = expect(2, sweep('--baseline', write('other', 'nothing\n')))
+    assert 'baseline: line 1' in text, text
+
+with tap.test('--module-leaks and --leaks: what a module left, once'):
+    leaky = ('--initrd', initrd, '--append', 'ka.run=leaky ka.end=poweroff')
+    expect(0, sweep(*leaky))
+    text = expect(1, sweep('--module-leaks', *leaky))
+    assert 'left by module ka_leaky' in text, text
+    found = {c.get('name') for c in junit(errors=0).iter('testcase')}
+    expect(1, sweep('--module-leaks', '--leaks', *leaky))
+    both = {c.get('name') for c in junit(errors=0).iter('testcase')}
+    assert found <= both and all(n.startswith('leak in') for n in both), both
 
 with tap.test('a suppression of another function: status 1'):
     rules = write('rules', 'double-free some_other_function\n')

@@ -13,8 +13,8 @@ import xml.etree.ElementTree as ET
 
 from lib.fake_sweep import STACKS, FakeRestorer
 from lib.tap import Tap
-from scripts.lib.faultsweep import command, record, report, results, sweep
-from scripts.lib.faultsweep import verdict
+from scripts.lib.faultsweep import command, record, report, restore, results
+from scripts.lib.faultsweep import sweep, verdict
 from scripts.lib.faultsweep.runner import Limits
 from scripts.lib.faultsweep.scenario import Scenario, fault_rule
 from scripts.lib.prepared import ROOT
@@ -268,6 +268,33 @@ with tap.test('the command for one fault has the options of its scenario'):
     got = args.command
     assert got.options == "scripts/fault-sweep --kernel 6.1 --run 'a b.sh'", got
     assert got.qemu == ' -- -s', got
+
+with tap.test('a device that cannot be saved is out while the state is loaded'):
+    class Monitor:
+        """A guest that notes the commands of its monitor."""
+
+        def __init__(self):
+            self.lines = []
+
+        def hmp_qmp(self, line):
+            self.lines.append(line)
+            return ''
+
+        def qmp(self, name):
+            assert name == 'query-status', name
+            return {'status': 'paused'}
+
+        def path(self, _):
+            return os.devnull
+
+    args = command.parse(['--run', os.devnull, '--plug', 'usb-serial'])
+    restorer = restore.Loadvm(args.scenario)
+    restorer.vm, restorer.fresh = restore.Vm(Monitor(), 7, seq=0), True
+    for _ in range(2):
+        restorer.restore()
+    plug = 'device_add usb-serial,id=ka-plug0'
+    assert restorer.vm.guest.lines == [
+        plug, 'device_del ka-plug0', 'loadvm ready', plug], restorer.vm.guest
 
 # --- reports -----------------------------------------------------------------
 

@@ -76,6 +76,9 @@ def add_guest_options(ap):
                     help='the scenario, a script for the shell of the guest')
     ap.add_argument('--share', metavar='FOLDER',
                     help='files that the scenario finds in /share')
+    ap.add_argument('--plug', metavar='DEVICE', action='append', default=[],
+                    help='plug a device of QEMU in before each run: one that '
+                         'cannot be saved, such as usb-serial')
 
 
 def add_fault_options(ap):
@@ -141,7 +144,7 @@ def parse(argv):
         share=args.share, append=' '.join(args.append), smp=args.smp,
         mem=args.mem, points=tuple(args.point or POINTS),
         modules=tuple(args.module), task=args.task, condition=args.condition,
-        numbers=args.n, qemu=tuple(qemu))
+        numbers=args.n, qemu=tuple(qemu), plug=tuple(args.plug))
     args.command = again(whole)
     return args
 

@@ -124,7 +124,13 @@ class Loadvm:
             guest.qmp('system_reset')
             guest.qmp_connection.wait_event('RESET')
             guest.qmp('set_action', reboot='shutdown')
+        for number in range(len(self.scenario.plug)):
+            self._monitor(f'device_del ka-plug{number}')
         self._monitor('loadvm ' + STATE)
+
+    def _plug(self):
+        for number, device in enumerate(self.scenario.plug):
+            self._monitor(f'device_add {device},id=ka-plug{number}')
 
     def restore(self):
         if self.vm and self.vm.log_lines > LOG_LINES:
@@ -134,6 +140,7 @@ class Loadvm:
         if not self.fresh:
             self._load()
         self.fresh = False
+        self._plug()
         self.vm.mark_console()
         return self.vm
 

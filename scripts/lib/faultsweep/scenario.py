@@ -30,6 +30,7 @@ class Scenario:
     condition: str = None
     numbers: tuple = (1,)
     qemu: tuple = ()
+    plug: tuple = ()        # devices that a saved state cannot have
 
     def make_share(self, folder):
         """Copy what the guest gets as /share to a new folder; return it."""

@@ -57,10 +57,9 @@ def check(guest, name):
     assert not new, '\n'.join(new)
 
 
-def add_rules(guest, modules):
-    """Ask which calls would fail, for all points; return {rule: (point, kind)}.
-    """
-    of = ' || '.join(f'stack("mod:{m}")' for m in modules)
+def add_rules(guest, of):
+    """Ask which calls would fail, for all points and for those with condition
+    OF; return {rule: (point, kind)}."""
     rules = {}
     for point in POINTS:
         for kind, words in ('all', ''), ('module', f" --if '{of}'"):
@@ -83,8 +82,10 @@ def count_stacks(guest, rules):
 def run(tap, scenario, kernel, tmp):
     share = scenarios.make_share(os.path.join(tmp, f'{scenario.name}-{kernel}'),
                                  scenario, kernel)
+    plugged = [word for d in scenario.plug for word in ('-device', d)]
     with Guest(kernel=kernel, share=share, end='shell', mem='512M',
-               plugin_opts='pages=on', qemu=scenario.qemu, timeout=300,
+               plugin_opts='pages=on', qemu=scenario.qemu + plugged,
+               timeout=300,
                name=f'scenario-{scenario.name}-{kernel}') as g:
         g.shell('cat /proc/modules')
         with tap.test(f'{kernel}: {scenario.name} is in order'):
@@ -95,7 +96,7 @@ def run(tap, scenario, kernel, tmp):
             finally:
                 g.qmp('cont')
         with tap.test(f'{kernel}: {scenario.name} reaches points of faults'):
-            rules = add_rules(g, scenario.sweep)
+            rules = add_rules(g, scenarios.condition(scenario))
             run_once(g, scenario.name)
             counts = count_stacks(g, rules)
             tap.figures('scenario', name=scenario.name, kernel=kernel,

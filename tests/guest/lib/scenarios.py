@@ -2,20 +2,22 @@
 """Scenarios for fault sweeps: scripts of inside/scenarios/, each of which
 loads a module of the distribution, uses it a little, and unloads it.
 
-The first comment of a script has lines 'KEY: VALUE':
+The first comment of a script has lines 'KEY: VALUE'; the values of lines with
+the same key are joined:
 
     modules   what must be in /share/modules, with all that they need
     sweep     the modules whose calls are to fail (default: the last of these)
     kernel    the prepared kernel that has these modules (default: 6.12)
     files     files that must be in /share, see FILES
     qemu      arguments for QEMU
+    plug      devices for QEMU that cannot be saved with the VM's state
 """
 import os
 import re
 import shlex
 import shutil
 import subprocess
-from collections import namedtuple
+from collections import defaultdict, namedtuple
 
 from scripts.lib import mkinitramfs
 from scripts.lib.prepared import kernel_file, paths
@@ -27,7 +29,8 @@ STEPS = 'steps.sh'          # functions that the scripts share
 TOOLS = 'ka_load', 'ka_nft', 'ka_use'
 UUID = '0f0e0d0c-0b0a-4908-8706-050403020100'
 
-Scenario = namedtuple('Scenario', 'name path modules sweep kernel files qemu')
+Scenario = namedtuple('Scenario', 'name path modules sweep kernel files qemu '
+                      'plug')
 
 
 def names():
@@ -38,14 +41,20 @@ def names():
 def read(name):
     """Parse the first comment of a script."""
     path = os.path.join(FOLDER, name + '.sh')
+    found = defaultdict(str)
     with open(path, encoding='utf-8') as f:
-        found = dict(re.findall(r'^# (\w+): (.*)$', f.read(), re.M))
+        for key, value in re.findall(r'^# (\w+): (.*)$', f.read(), re.M):
+            found[key] += ' ' + value
     modules = found['modules'].split()
     return Scenario(name, path, modules,
-                    found.get('sweep', modules[-1]).split(),
-                    found.get('kernel', '6.12'),
-                    found.get('files', '').split(),
-                    shlex.split(found.get('qemu', '')))
+                    found['sweep'].split() or modules[-1:],
+                    found['kernel'].strip() or '6.12', found['files'].split(),
+                    shlex.split(found['qemu']), found['plug'].split())
+
+
+def condition(scenario):
+    """Return the condition of the calls that may fail."""
+    return ' || '.join(f'stack("mod:{m}")' for m in scenario.sweep)
 
 
 def missing(scenario, kernel):

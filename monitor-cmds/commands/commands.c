@@ -29,6 +29,35 @@ static bool wants_json(const McArgs *args, const char *line)
                            mc_options[MC_OPT_JSON].spelling);
 }
 
+/* Return false if -l is given with something that has one form only. */
+static bool check_long(const McArgs *args, GError **errp)
+{
+    bool other = mc_given(args, MC_OPT_JSON) || mc_given(args, MC_OPT_FORMAT);
+
+    if (mc_given(args, MC_OPT_LONG) && other) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "\"%s\": the long form is for text; omit it, or %s",
+                    mc_options[MC_OPT_LONG].spelling,
+                    mc_options[mc_given(args, MC_OPT_JSON) ? MC_OPT_JSON :
+                               MC_OPT_FORMAT].spelling);
+        return false;
+    }
+    return true;
+}
+
+static void set_long_form(McOut *out)
+{
+    KtTracer *t = out->ctx->tracer;
+    KtStats s;
+
+    kt_query_begin(t);
+    kt_query_stats(t, &s);
+    kt_query_end(t);
+    out->newest_us = s.last_us;
+    out->long_form = out->verbose = true;
+    out->symbols = mc_symbols(out->ctx);
+}
+
 static void set_format(McOut *out, const McArgs *args)
 {
     if (mc_given(args, MC_OPT_JSON)) {
@@ -38,6 +67,9 @@ static void set_format(McOut *out, const McArgs *args)
         out->symbols = mc_symbols(out->ctx);
     }
     out->verbose = mc_given(args, MC_OPT_VERBOSE);
+    if (mc_given(args, MC_OPT_LONG)) {
+        set_long_form(out);
+    }
 }
 
 /* Return true if the command may name a cache that does not exist yet. */
@@ -55,6 +87,9 @@ static bool run(McOut *out, McArgs *args, const char *line, GError **errp)
     if (mc_given(args, MC_OPT_HELP)) {
         mc_help_command(out, args->command);
         return true;
+    }
+    if (!check_long(args, errp)) {
+        return false;
     }
     if (!may_come_later(args->command) &&
         !mc_filter_prepare(&args->filter, out->ctx->tracer, errp)) {

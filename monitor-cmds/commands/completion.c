@@ -260,6 +260,10 @@ static void put_path(const Script *to, const char *spelling, const char *arg)
     begin_arm(to, to->shell->any, spelling);
     if (!strcmp(arg, "FILE") || !strcmp(arg, "SOCKET")) {
         put_item(to, "@file", NULL);
+    } else if (!strcmp(arg, "WHEN")) {
+        put_item(to, "auto", NULL);
+        put_item(to, "always", NULL);
+        put_item(to, "never", NULL);
     }
     end_arm(to);
 }

@@ -122,9 +122,9 @@ static void put_field(McOut *o, const McField *f, const McRow *row)
     g_string_append(o->line, f->after);
 }
 
-static void text_row(McOut *o, const McRow *row)
+void mc_text_fields(McOut *o, const McRow *row, unsigned end)
 {
-    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
+    for (unsigned i = 0; i < end; i++) {
         const McField *f = &mc_fields[i];
         size_t from = o->line->len;
 
@@ -137,6 +137,15 @@ static void text_row(McOut *o, const McRow *row)
             } while (o->line->len - from < o->margin);
         }
     }
+}
+
+static void text_row(McOut *o, const McRow *row)
+{
+    if (o->long_form) {
+        mc_long_row(o, row);
+        return;
+    }
+    mc_text_fields(o, row, MC_FIELD__COUNT);
     mc_out_end_line(o);
 }
 
@@ -165,7 +174,7 @@ static void text_line(McOut *o, const char *text)
 
 static void text_clean(McOut *o, uint64_t events, const char *text)
 {
-    mc_out_printf(o, "%s", text);
+    text_line(o, text);
 }
 
 static void text_fail(McOut *o, const char *text)

@@ -257,6 +257,7 @@ extern const McFormat mc_format_json;
  * @margin: width of the margin of rows
  * @symbols: kernel for the names of program counters; NULL prints them in hex
  * @verbose: -v
+ * @long_form: -l; @newest_us: time of the newest event, for ages
  * @closed: nobody reads the output any more; nothing more is printed
  * @stat_open: JSON: the object of ka stat was begun
  */
@@ -268,6 +269,8 @@ struct McOut {
     unsigned margin;
     const GsKernel *symbols;
     bool verbose;
+    bool long_form;
+    uint64_t newest_us;
     bool closed;
     bool stat_open;
 };
@@ -319,6 +322,10 @@ void mc_put_json_string(GString *s, const char *text);
 /** mc_text_stack() - append the frames of a stack. @exact: the first one is an
  *  instruction, and no return address */
 void mc_text_stack(McOut *o, KtStackId id, bool exact);
+/** mc_text_fields() - append the fields of a row before field @end */
+void mc_text_fields(McOut *o, const McRow *row, unsigned end);
+/** mc_long_row() - print a row in the long form, -l */
+void mc_long_row(McOut *o, const McRow *row);
 /* A row of ka access watch, as text and as JSON. */
 void mc_text_watched(McOut *o, const KtBlockAccess *a, uint64_t block);
 void mc_json_watched(McOut *o, const KtBlockAccess *a, uint64_t block);

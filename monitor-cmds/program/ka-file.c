@@ -20,7 +20,7 @@ static bool print(void *opaque, const char *text)
 {
     int *error = opaque;
 
-    if (fputs(text, stdout) >= 0) {
+    if (ka_put(text)) {
         return true;
     }
     *error = errno;

@@ -37,6 +37,7 @@ static const char usage[] =
     "  --at US    answer as of this guest microsecond\n"
     "  --types T  a file with the kernel's types, for ka struct: its vmlinux,\n"
     "             or BTF, as types=FILE\n"
+    "  --color WHEN  auto: on a terminal, without NO_COLOR; always; or never\n"
     "  -q SOCKET  QMP's unix socket (qemu -qmp unix:SOCKET,server=on)\n"
     "  COMMAND    as in the monitor, without the leading ka. Without one: the\n"
     "             run-down, and what the file contains\n"
@@ -46,10 +47,13 @@ static const char usage[] =
     "damaged or was never closed, the readable part answers, and stderr says\n"
     "what is missing.\n";
 
+#define COLOR "--color="
+
 typedef struct Options {
     const char *file;
     const char *socket;
     const char *types;
+    const char *color;
     uint64_t until_us;
     bool cells;
     bool help;
@@ -78,6 +82,7 @@ static const char **value_of(Options *o, const char *word)
 {
     return !strcmp(word, "-f") ? &o->file :
            !strcmp(word, "--types") ? &o->types :
+           !strcmp(word, "--color") ? &o->color :
            !strcmp(word, "-q") ? &o->socket : NULL;
 }
 
@@ -100,6 +105,8 @@ static int parse(Options *o, int argc, char **argv)
         } else if (at && !parse_us(argv[++i], &o->until_us)) {
             fail("--at takes decimal microseconds, not", argv[i]);
             return 0;
+        } else if (g_str_has_prefix(argv[i], COLOR)) {
+            o->color = argv[i] + strlen(COLOR);
         } else if (!strcmp(argv[i], "--cells")) {
             o->cells = true;
         } else if (!at && (o->file || o->socket) && !o->cells) {
@@ -276,6 +283,9 @@ int main(int argc, char **argv)
 
     if (!first) {
         return KA_BAD_LINE;
+    }
+    if (!ka_set_color(o.color)) {
+        return fail("--color is auto, always or never, not", o.color);
     }
     if (o.help) {
         fputs(usage, stdout);

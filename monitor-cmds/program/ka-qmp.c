@@ -357,7 +357,7 @@ int ka_ask_vm(const char *path, const char *line)
     int rc = ka_query_vm(path, line, false, &answer);
 
     if (answer) {
-        int error = fputs(answer, stdout) < 0 ? errno : 0;
+        int error = ka_put(answer) ? 0 : errno;
 
         rc = ka_flush(error) ? rc : KA_NO_ANSWER;
     }

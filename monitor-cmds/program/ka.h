@@ -71,6 +71,16 @@ char *ka_missing_text(const KtReplayInfo *info);
 /** ka_flush() - flush standard output; @error: errno of earlier output, or 0.
  *  Print a failure on stderr and return false. */
 bool ka_flush(int error);
+/**
+ * ka_set_color() - choose when answers have colours
+ * @when: (nullable) "auto", as without it: on a terminal; "always", "never"
+ *
+ * Returns: false if @when is another word.
+ */
+bool ka_set_color(const char *when);
+/** ka_put() - print whole lines of an answer on standard output. Return false
+ *  after an error, errno says which. */
+bool ka_put(const char *text);
 /** ka_ask_vm() - run @line in a running VM, through the QMP socket at @path */
 int ka_ask_vm(const char *path, const char *line);
 /**

@@ -23,6 +23,7 @@ _ka_read() {
     local i items
     option='' command='' plain=()
     for ((i = 1; i < COMP_CWORD; i++)); do
+        [ "${COMP_WORDS[i]}" != = ] || continue     # bash splits --color=never
         if [ -n "$option" ]; then
             option=''
         elif [[ ${COMP_WORDS[i]} != -* ]]; then

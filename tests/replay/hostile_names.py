@@ -19,7 +19,8 @@ NASTY = (b'\x1b]0;owned\x07', b'\x1b[2J\x1b[31m', b'"},{"type":"clean"',
          b'</script>', b'\xed\xa0\x80', b'a' * 300)
 
 COMMANDS = ('', 'show 1008', 'show 1008 -s', '1000-9000 -s -v', 'error -s -v',
-            'alloc 81000000-ffffffffffffffff -s', 'stat -v', 'stat',
+            'alloc 81000000-ffffffffffffffff -s',
+            'show 1008 -l', '1000-9000 -l', 'error -l', 'stat -v', 'stat',
             'free {symbol}', 'alloc {symbol}', 'show {symbol}+8',
             '1000-9000 --cache {name}', '1000-9000 --task {name}',
             '1000-9000 --layer {name}', 'help {name}', '{name}', '-{name}',

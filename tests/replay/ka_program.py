@@ -11,6 +11,7 @@ import contextlib
 import gzip
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -580,6 +581,50 @@ def pages_of_help():
     assert (status, text) == (1, '') and 'either a file' in err, err
 
 
+def at_a_terminal(words, **more):
+    """What ka prints if its standard output is a terminal."""
+    main_end, end = pty.openpty()
+    env = {k: v for k, v in os.environ.items() if k != 'NO_COLOR'}
+    with subprocess.Popen([KA, *words], stdin=subprocess.DEVNULL, stdout=end,
+                          env={**env, 'TERM': 'xterm', **more}) as proc:
+        os.close(end)
+        text = b''
+        with contextlib.suppress(OSError):      # EIO: the end
+            while part := os.read(main_end, 65536):
+                text += part
+    os.close(main_end)
+    assert proc.returncode == 0, (words, proc.returncode)
+    return text.decode().replace('\r\n', '\n')
+
+
+def colors():
+    """Only on a terminal, unless somebody asks for them; never in JSON."""
+    def bare(text):
+        return re.sub('\x1b\\[[0-9;]*m', '', text)
+
+    for form in ('-n', '3'), ('-n', '3', '-l'):
+        words = '-f', journal, *form
+        plain = ka(*words)[1]
+        assert '\x1b' not in plain and 'A ffff888000001000' in plain, plain
+        assert ka('--color=auto', *words)[1] == plain
+        text = ka('--color=always', *words)[1]
+        assert '\x1b[32mA ffff888000001000' in text, text
+        assert text == at_a_terminal(words) and bare(text) == plain, text
+        for never in ((('--color', 'never'), {}), ((), {'NO_COLOR': '1'}),
+                      ((), {'TERM': 'dumb'})):
+            assert at_a_terminal((*never[0], *words), **never[1]) == plain
+        assert at_a_terminal(words, NO_COLOR='') == text
+    assert '\x1b' not in at_a_terminal(('-f', journal, '-j', '-n', '3'))
+    row = '      F ffff888000001000-ffff888000001fff (1/1) ' \
+        'error[double-free x]\n'
+    with Qemu(*talk(row)):
+        text = ka('-q', sock, '--color', 'always', 'error')[1]
+    assert '\x1b[1;31mdouble-free\x1b[0m x]' in text, text
+    assert bare(text) == row, text
+    status, text, err = ka('--color=red', '-f', journal, 'stat')
+    assert (status, text) == (1, '') and 'auto, always or never' in err, err
+
+
 def refused_together():
     for words in (('--at', '5', '--cells'), ('--cells', '--at', '5'),
                   ('--cells', 'stat')):
@@ -614,7 +659,7 @@ TESTS = (an_answer, events_in_between, bad_lines, given_up, findings,
          programs_that_end, full_disk_of_a_copy, refused_copies,
          symbols_to_a_file, symbols_are_not_there, symbols_of_a_journal,
          events_at_a_time, faults_of_a_journal, types_of_a_journal,
-         pages_of_help, refused_together, full_disk)
+         pages_of_help, colors, refused_together, full_disk)
 
 
 def main():

@@ -18,7 +18,7 @@ import time
 KA_COMPLETE, BASH, ZSH, FISH = map(os.path.abspath, sys.argv[1:])
 # Options of the program that come before the command, and those of some
 # commands, which the monitor does not know.
-FIRST = {'-f', '-q', '--at', '--types', '--cells', '--help'}
+FIRST = {'-f', '-q', '--at', '--types', '--color', '--cells', '--help'}
 FOLLOW = {'--follow', '-o', '-p'}
 OF_COMMANDS = {'log': FOLLOW, 'trace': FOLLOW,
                'calls': FOLLOW | {'--session'}, 'symbols': {'-o'},
@@ -140,7 +140,8 @@ def completes_own_words(by_shell):
             pass
     lines = ('ka -', 'ka -f x --', 'ka le', 'ka -f on', 'ka -q tw',
              'ka -f x symbols -o tw', 'ka -f x calls --fo', 'ka -f x -n ',
-             'ka -f x show ', 'ka -f x show 0 1 2 ', 'ka -f x nothing -v ')
+             'ka -f x show ', 'ka -f x show 0 1 2 ', 'ka -f x nothing -v ',
+             'ka --color a')
     found = by_shell(lines)
     assert found[0] >= FIRST | {'-s', '--cache'}, found[0]
     assert found[1] >= {'--at', '--types', '--cache'}, found[1]
@@ -149,7 +150,8 @@ def completes_own_words(by_shell):
         'one file', 'one.journal'}, found[3]
     assert found[4] == found[5] == {'two'}, found[4:6]
     assert found[6] == {'--follow', '--format'}, found[6]
-    assert found[7:] == [set()] * 4, found[7:]
+    assert found[7:11] == [set()] * 4, found[7:]
+    assert found[11] == {'always', 'auto'}, found[11]
 
 
 # --- the line editor ---------------------------------------------------------

@@ -343,7 +343,7 @@ static void test_complete(void)
     check_complete("leak scan --format ", "ka kmemleak");
     check_complete("log --format ", "text ftrace");
     check_complete("log --level e", "emerg err");
-    check_complete("show -", "-s -j -n -v --history -h --help");
+    check_complete("show -", "-s -j -n -v -l --history -h --help");
     check_complete("stat -", "-j -v -h --help");
     check_complete("alloc x --la", "--layer");
     check_complete("alloc x --layer v", "vmalloc");

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Print an answer, on a terminal with colours: the state and the range of a
+ * block, kinds of errors, what happened to a block, modules of frames.
+ *
+ * Called by main() of the program `ka` and the parts that print answers, on its
+ * only thread. The monitor never prints colours, so lines are recognised by
+ * their form. An answer has printable ASCII only; the only control bytes of the
+ * output are those of this file.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "monitor-cmds/program/ka.h"
+
+#define BOLD   "\033[1m"
+#define DIM    "\033[2m"
+#define RED    "\033[1;31m"
+#define GREEN  "\033[32m"
+#define YELLOW "\033[33m"
+#define CYAN   "\033[36m"
+#define PLAIN  "\033[0m"
+
+/* Indentation of the long form, see output/format-long.c. */
+#define DETAIL_INDENT 8
+#define FRAME_INDENT  12
+
+static bool colored;
+
+bool ka_set_color(const char *when)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    if (!when || !strcmp(when, "auto")) {
+        colored = isatty(STDOUT_FILENO) && !(no_color && *no_color) &&
+                  g_strcmp0(term, "dumb");
+        return true;
+    }
+    colored = !strcmp(when, "always");
+    return colored || !strcmp(when, "never");
+}
+
+static void put(GString *to, const char *color, const char *text, size_t len)
+{
+    g_string_append(to, color);
+    g_string_append_len(to, text, len);
+    g_string_append(to, PLAIN);
+}
+
+/* Append the text; the kind of an error in error[...] has a colour. */
+static void put_rest(GString *to, const char *text)
+{
+    static const char begin[] = " error[";
+    const char *at = strstr(text, begin);
+    size_t len;
+
+    if (at) {
+        at += strlen(begin);
+        len = strcspn(at, " ]");
+        g_string_append_len(to, text, at - text);
+        put(to, RED, at, len);
+        text = at + len;
+    }
+    g_string_append(to, text);
+}
+
+/* Return the length of the state and the range of a block, 0 if there is none
+ * at the begin of @text. */
+static size_t block_length(const char *text)
+{
+    size_t digits = *text && strchr("AFP-", *text) && text[1] == ' ' ?
+                    strspn(text + 2, "0123456789abcdef") : 0;
+
+    return digits == 16 ? 2 + strcspn(text + 2, " ") : 0;
+}
+
+static const char *state_color(char state)
+{
+    return state == 'A' ? GREEN : state == 'F' ? YELLOW :
+           state == 'P' ? CYAN : BOLD;
+}
+
+/* A detail of the long form: "freed at 5us, ..." or "cache   kmalloc-64". */
+static void put_detail(GString *to, const char *text)
+{
+    static const char *const deeds[] = {
+        "allocated", "queued", "freed", "neighbour", NULL,
+    };
+    size_t len = strcspn(text, " ");
+    g_autofree char *word = g_strndup(text, len);
+    KtErrorKind kind;
+
+    put(to, kt_error_parse(word, &kind) ? RED :
+        g_strv_contains(deeds, word) ? BOLD : DIM, text, len);
+    g_string_append(to, text + len);
+}
+
+/* A frame: "function+0x10[module]". */
+static void put_frame(GString *to, const char *text)
+{
+    size_t len = strcspn(text, "[");
+
+    g_string_append_len(to, text, len);
+    if (text[len]) {
+        put(to, CYAN, text + len, strlen(text + len));
+    }
+}
+
+/* Append a line, without its newline. */
+static void put_line(GString *to, const char *line)
+{
+    size_t indent = g_str_has_prefix(line, "> ") ? 2 + strcspn(line + 2, " ") :
+                                                   0;
+    size_t len;
+
+    indent += strspn(line + indent, " ");
+    len = block_length(line + indent);
+    g_string_append_len(to, line, indent);
+    line += indent;
+    if (len) {
+        put(to, state_color(*line), line, len);
+        put_rest(to, line + len);
+    } else if (indent == DETAIL_INDENT) {
+        put_detail(to, line);
+    } else if (indent == FRAME_INDENT) {
+        put_frame(to, line);
+    } else {
+        g_string_append(to, line);
+    }
+}
+
+bool ka_put(const char *text)
+{
+    g_autoptr(GString) s = NULL;
+    g_auto(GStrv) lines = NULL;
+
+    if (!colored) {
+        return fputs(text, stdout) >= 0;
+    }
+    s = g_string_new(NULL);
+    lines = g_strsplit(text, "\n", -1);
+    for (unsigned i = 0; lines[i]; i++) {
+        g_string_append(s, i ? "\n" : "");
+        if (*lines[i] == '{') {
+            g_string_append(s, lines[i]);
+        } else {
+            put_line(s, lines[i]);
+        }
+    }
+    return fputs(s->str, stdout) >= 0;
+}

@@ -282,14 +282,14 @@ int ka_export(const KaExport *what, char **word)
     g_autofree char *line = ka_join_words(word);
     g_autoptr(GError) error = NULL;
     Job job = { .what = what };
+    bool parsed;
     int rc;
 
     mc_args_init(&job.args, &none);
-    if (!mc_parse(&job.args, line, &error)) {
-        rc = fail(error->message);
-    } else if (mc_given(&job.args, MC_OPT_HELP) || !job.args.name) {
+    parsed = mc_parse(&job.args, line, &error);
+    if (parsed && (mc_given(&job.args, MC_OPT_HELP) || !job.args.name)) {
         rc = KA_NOT_HERE;
-    } else if (!check_args(&job, &error)) {
+    } else if (!parsed || !check_args(&job, &error)) {
         rc = fail(error->message);
     } else {
         job.query = make_query(&job.args, word);

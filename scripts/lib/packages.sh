@@ -15,8 +15,8 @@ declare -A step_packages=(
         build-essential ccache ninja-build pkg-config git ca-certificates
         dpkg-dev xz-utils bzip2 zstd debian-archive-keyring
         python3 python3-venv python3-setuptools python3-wheel python3-pip
-        libglib2.0-dev libjson-glib-dev zlib1g-dev libslirp-dev libattr1-dev
-        libcap-ng-dev libcapstone-dev libfdt-dev
+        libglib2.0-dev libjson-glib-dev zlib1g-dev libsqlite3-dev
+        libslirp-dev libattr1-dev libcap-ng-dev libcapstone-dev libfdt-dev
         libbpf-dev libelf-dev libdw-dev libzstd-dev liblzma-dev liblz4-dev
         libbz2-dev
         seabios qemu-system-data gdb gcc-12 shellcheck bpftool pahole"

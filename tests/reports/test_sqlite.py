@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""ka export sqlite, read by the SQLite of Python: it is intact, and its sums
+are those of ka top.
+
+usage: test_sqlite.py KA KA-JOURNAL
+"""
+import contextlib
+import os
+import sqlite3
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import exports      # noqa: E402  (needs the path above)
+
+P = exports.Program(*sys.argv[1:3])
+FIELDS = ('live', 'blocks', 'slack', 'peak', 'allocs', 'asked', 'frees',
+          'freed', 'cross', 'life', 'oldest', 'live_asked', 'reserved',
+          'freed_reserved')
+STACKS = '''SELECT stack.id, group_concat(name, x'0a') FROM stack,
+    (SELECT stack, name FROM stack_frame, frame
+     WHERE frame = frame.id ORDER BY stack, depth) AS f
+    WHERE f.stack = stack.id GROUP BY stack.id ORDER BY stack.id'''
+
+
+def open_export(journal, *words):
+    path = P.path('.sqlite')
+    P.export(journal, 'sqlite', '-o', path, *words)
+    db = sqlite3.connect(path)
+    assert db.execute('PRAGMA integrity_check').fetchall() == [('ok',)]
+    assert not db.execute('PRAGMA foreign_key_check').fetchall()
+    return contextlib.closing(db)
+
+
+def sums_and_stacks_are_those_of_ka_top():
+    columns = ', '.join(FIELDS)
+    for name in exports.cases():
+        journal = P.case(name)
+        everything, rows = P.top(journal)
+        with open_export(journal) as db:
+            got = db.execute(f'SELECT {columns} FROM stack ORDER BY id')
+            assert got.fetchall() == [tuple(row[f] for f in FIELDS)
+                                      for row in rows], name
+            got = db.execute(f'SELECT {columns} FROM total').fetchall()
+            assert got == [tuple(everything[f] for f in FIELDS)], (name, got)
+            got = db.execute('SELECT sum(live), sum(allocs) FROM stack')
+            assert got.fetchone() == (everything['live'],
+                                      everything['allocs']), name
+            names = [row[1] for row in db.execute(STACKS)]
+            assert names == ['\n'.join(exports.stack_names(row))
+                             for row in rows], (name, names)
+
+
+def differences_may_be_negative():
+    journal = P.case('032-top')
+    _, rows = P.top(journal, command='diff @450')
+    with open_export(journal, '--base', '@450') as db:
+        got = [n for n, in db.execute('SELECT live FROM stack ORDER BY id')]
+    assert got == [row['live'] for row in rows] and min(got) < 0, got
+
+
+def hostile_names_are_values():
+    with open_export(P.journal(exports.hostile_script())) as db:
+        names = {name for name, in db.execute('SELECT name FROM sqlite_master '
+                                              "WHERE type = 'table'")}
+        count, = db.execute('SELECT count(*) FROM stack').fetchone()
+        frames, = db.execute('SELECT count(*) FROM frame').fetchone()
+    assert names == {'note', 'frame', 'stack_frame', 'stack', 'total'}, names
+    assert count == len(exports.HOSTILE) and frames == count + 1, count
+
+
+def what_is_missing_is_said():
+    journal = P.journal('alloc va=ffff888000001000 size=10 us=1\ngap\n')
+    with open_export(journal) as db:
+        notes = [note for note, in db.execute('SELECT text FROM note')]
+    assert 'missing: allocations before tracing began' in notes, notes
+
+
+sys.exit(exports.run_tests([
+    sums_and_stacks_are_those_of_ka_top, differences_may_be_negative,
+    hostile_names_are_values, what_is_missing_is_said]))

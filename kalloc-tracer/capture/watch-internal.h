@@ -161,8 +161,9 @@ void kt_cache_flags(const GsKernel *k, uint32_t *typesafe, uint32_t *debug);
  *  Any vCPU, or while no vCPU executes. */
 void kt_access_watch_make_shadow(KtAccessWatch *w, KtGuest *g);
 /** kt_access_watch_slots() - Mark the free slots of the slab that contains @va,
- *  where an object was just allocated. */
-void kt_access_watch_slots(KtAccessWatch *w, KtHookCall *m, uint64_t va);
+ *  where an object of @cache was just allocated. */
+void kt_access_watch_slots(KtAccessWatch *w, KtHookCall *m, uint64_t va,
+                           KtCacheId cache);
 /** kt_access_watch_slabs() - (borrowed, nullable) Return what reads slabs of
  *  the running guest. */
 KtSlabs *kt_access_watch_slabs(KtAccessWatch *w, const KtShared *c, KtGuest *g);

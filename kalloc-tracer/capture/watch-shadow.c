@@ -228,7 +228,7 @@ static void on_new_slot(KtAccessWatch *w, KtHookCall *m, const Block *b)
         kt_access_filter_slots(w->filter) &&
         !(kind_of(w, m->c->tracer, m->boot->guest, b->cache) &
           KT_CACHE_TYPESAFE)) {
-        kt_access_watch_slots(w, m, b->va);
+        kt_access_watch_slots(w, m, b->va, b->cache);
     }
 }
 

@@ -103,11 +103,31 @@ static void mark(void *opaque, const KtSlabCache *cache, uint64_t va)
     to->refused += !kt_shadow_fresh(to->shadow, va, cache->object_size);
 }
 
-void kt_access_watch_slots(KtAccessWatch *w, KtHookCall *m, uint64_t va)
+/* All pages of the slab are its cache's, so marks of earlier owners go. Call it
+ * before the lists are read: a slot that another vCPU is handed out meanwhile
+ * can lose its mark, but is not taken for a free one then. */
+static void own_slab(KtShadow *shadow, const KtSlabs *s, uint64_t va,
+                     uint32_t owner)
+{
+    KtSlabCache cache;
+    KtSlab slab;
+
+    if (kt_slabs_slab_of(s, va, &slab) && slab.is_slab &&
+        kt_slabs_cache(s, slab.cache, &cache)) {
+        kt_shadow_set_owner(shadow, slab.base, kt_slab_len(s, &cache, &slab),
+                            owner);
+    }
+}
+
+void kt_access_watch_slots(KtAccessWatch *w, KtHookCall *m, uint64_t va,
+                           KtCacheId cache)
 {
     const KtSlotReader *r = reader_of(w, m->c, m->boot->guest);
     Mark to = { .shadow = w->shadow };
 
+    if (r->slabs) {
+        own_slab(w->shadow, r->slabs, va, cache.v);
+    }
     if (!r->slabs || !kt_slabs_free_slots(r->slabs, va, mark, &to)) {
         kt_vcpu_count(m->v, KT_CNT_ACCESS_NO_LIST, 1);
     }

@@ -230,14 +230,30 @@ KA_CASE(left_slot)
     return p ? 0 : -ENOMEM;
 }
 
-/* Far behind the block. */
+/* Let the pages of the next new slab be those of large blocks before. The page
+ * allocator hands out first what this CPU freed last. */
+static void free_pages_for_slab(void)
+{
+    void *large[] = { kmalloc(PAGE_SIZE << 2, GFP_KERNEL),
+                      kmalloc(PAGE_SIZE << 3, GFP_KERNEL) };
+    int i;
+
+    for (i = 0; i < ARRAY_SIZE(large); i++) {
+        kfree(large[i]);
+    }
+}
+
+/* Far behind the block, in a page of which nothing was handed out since the
+ * slab has it. */
 KA_CASE(next_page)
 {
     struct first f = {};
-    u8 *p = take_beside_free(&f, 16 * KA_SMALL, PAGE_SIZE);
+    u8 *p;
 
+    free_pages_for_slab();
+    p = take_beside_free(&f, 32 * KA_SMALL, PAGE_SIZE);
     if (p) {
-        ka_truth(__func__, KA_OOB, "r4", p + PAGE_SIZE, p, 16 * KA_SMALL);
+        ka_truth(__func__, KA_OOB, "r4", p + PAGE_SIZE, p, 32 * KA_SMALL);
         READ_ONCE(*(u32 *)(p + PAGE_SIZE));
     }
     give_first(&f);

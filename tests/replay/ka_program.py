@@ -625,6 +625,31 @@ def colors():
     assert (status, text) == (1, '') and 'auto, always or never' in err, err
 
 
+def colors_of_hostile_names():
+    """The only control bytes are those of the colours."""
+    names = r'\x1b[31m', r'\x1b]0;x\x07', r'error[\x1b[2J', r'[\x9b2J]', r'\x0d'
+    script = in_work('script')
+    with open(script, 'w', encoding='ascii') as f:
+        f.write('symbol va=ffffffff81000000 name=_stext\n'
+                'symbol va=ffffffff81f00000 name=_etext\n'
+                f'module va=ffffffffc0008000 name={names[0]} '
+                'base=ffffffffc0000000 size=7000\n')
+        for i, name in enumerate(names, 1):
+            f.write(f'modsym va=ffffffffc000{i}000 name={name}\n'
+                    f'alloc va={i}000 size=10 us={i} pid=1 comm={name} '
+                    f'cache={name} stack=ffffffffc000{i}010\n'
+                    f'free va={i}000 us=9\nfree va={i}000 us=10\n')
+    subprocess.run([MAKE_JOURNAL, in_work('hostile'), script], check=True)
+    for words in (('-l',), ('-s', '-v'), ('error', '-l'), ('error', '-s')):
+        words = '-f', in_work('hostile'), *words
+        text = ka('--color=always', *words)[1]
+        bare = re.sub(r'\x1b\[(1;31|3[236]|[012])m', '', text)
+        assert bare != text and bare == ka(*words)[1], text
+        assert re.fullmatch(r'[ -~\n]*', bare), bare
+    os.unlink(in_work('hostile'))
+    os.unlink(script)
+
+
 def refused_together():
     for words in (('--at', '5', '--cells'), ('--cells', '--at', '5'),
                   ('--cells', 'stat')):
@@ -659,7 +684,8 @@ TESTS = (an_answer, events_in_between, bad_lines, given_up, findings,
          programs_that_end, full_disk_of_a_copy, refused_copies,
          symbols_to_a_file, symbols_are_not_there, symbols_of_a_journal,
          events_at_a_time, faults_of_a_journal, types_of_a_journal,
-         pages_of_help, colors, refused_together, full_disk)
+         pages_of_help, colors, colors_of_hostile_names,
+         refused_together, full_disk)
 
 
 def main():

@@ -8,6 +8,7 @@ import atexit
 import os
 import shutil
 import tempfile
+import time
 
 from ..guest import Guest
 from ..qmp import GuestError
@@ -20,6 +21,7 @@ ACTIONS = ['-action', 'reboot=shutdown,shutdown=pause,panic=pause']
 # With so many lines in the log of faults a process makes no other run. The log
 # takes 65536, and a loop that tries for ever adds tens of thousands.
 LOG_LINES = 1000
+PLUG_SECONDS = 30
 BOOT_SECONDS = 240
 
 
@@ -129,8 +131,14 @@ class Loadvm:
         self._monitor('loadvm ' + STATE)
 
     def _plug(self):
+        # QEMU lets go of a chardev some time after the device was taken out.
+        end = time.monotonic() + PLUG_SECONDS
         for number, device in enumerate(self.scenario.plug):
-            self._monitor(f'device_add {device},id=ka-plug{number}')
+            line = f'device_add {device},id=ka-plug{number}'
+            while text := self.vm.guest.hmp_qmp(line).strip():
+                if 'in use' not in text or time.monotonic() > end:
+                    raise GuestError(f'{line}: {text}')
+                time.sleep(0.02)
 
     def restore(self):
         if self.vm and self.vm.log_lines > LOG_LINES:

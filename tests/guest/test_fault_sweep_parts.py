@@ -103,6 +103,19 @@ with tap.test('what the control shows does not count'):
     assert name_of(control, **{**same, 'errors': [
         error('double-free', 'kvfree+0x1')]}) == 'ka-error'
 
+with tap.test('the stack of a task that is blocked is its own'):
+    got = verdict.judge(a_run(end='limit', log=lines(
+        'INFO: task stty:167 blocked for more than 120 seconds.',
+        'Call Trace:', ' <TASK>', ' schedule+0x27/0xc0',
+        ' ? fput+0x6f/0x120', ' kill.part.0+0x92/0xd0 [kf]', ' </TASK>',
+        ' other+0x1/0x2', stack=['watchdog+0x352'])), CONTROL)
+    assert (got.name, got.stack) == (
+        'bug', ['schedule+0x27', 'kill.part.0+0x92[kf]']), got
+    got = verdict.judge(a_run(log=lines(
+        'INFO: task stty:167 blocked for more than 120 seconds.',
+        stack=['watchdog+0x352'])), CONTROL)
+    assert got.stack == ['watchdog+0x352'], got
+
 with tap.test("a symptom's stack is that of the code, not of printk()"):
     got = verdict.judge(a_run(log=lines(NULL, stack=EXCEPTION)), CONTROL)
     assert got.stack == ['kf_set+0x20[kf_null]'], got

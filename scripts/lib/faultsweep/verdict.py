@@ -35,6 +35,10 @@ OOPS_OF_BUG = re.compile(r'Oops: invalid opcode|Oops - BUG|Kernel BUG \[#')
 BUG = re.compile(
     r'kernel BUG at|BUG: |BUG \S+ \(|UBSAN: |INFO: task .* blocked for more|'
     r'detected stalls|self-detected stall|possible (circular|recursive) lock')
+BLOCKED = re.compile('blocked for more')
+# A frame that the kernel prints; those with ? are guesses.
+TRACE = re.compile(r' +(\? )?([\w.]+)\+(0x[0-9a-f]+)/0x[0-9a-f]+'
+                   r'(?: (\[\w+\]))?')
 WARN = re.compile(r'WARNING: |refcount_t: |list_(add|del) corruption')
 
 # Frames between an exception and what prints its line.
@@ -122,9 +126,26 @@ def judge_error(run, control):
                    new[0]['error_stack_symbols'] or [], more)
 
 
+def task_stack(run, line):
+    """Return the stack of a task, which the kernel prints below LINE."""
+    found = []
+    for below in run['log'][run['log'].index(line) + 1:]:
+        frame = TRACE.fullmatch(below['text'])
+        if found and not frame:
+            break
+        if frame and not frame[1]:
+            found.append(f"{frame[2]}+{frame[3]}{frame[4] or ''}")
+    return found
+
+
 def judge_bug(run, control):
     line = find_line(run, control, BUG)
-    return line and of_line('bug', line)
+    if not line:
+        return None
+    found = of_line('bug', line)
+    if BLOCKED.search(line['text']):
+        found = found._replace(stack=task_stack(run, line) or found.stack)
+    return found
 
 
 def judge_hang(run, _):

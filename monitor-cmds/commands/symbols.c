@@ -30,21 +30,21 @@ static const GsKernel *kernel_of(const McContext *ctx, GError **errp)
     return k;
 }
 
-/* In a running VM, reads of a file wait this often for a vCPU that maps the
- * kernel, WAIT_US each. */
-#define WAITS   1000
-#define WAIT_US 100
+/* In a running VM, the reads of a file wait so long, all together, for a vCPU
+ * that maps the kernel. On a loaded host one sleep may take milliseconds. */
+#define PATIENCE_US 1000000
+#define SLEEP_US    100
 
 /**
  * struct Reader - reads code for a file
  * @text: address of kernel code that is always mapped, 0: not known
- * @waits: how often reads may still wait
+ * @patience: microseconds that reads may still wait
  * @missed: reads that failed because no vCPU mapped the kernel
  */
 typedef struct Reader {
     const McOut *out;
     uint64_t text;
-    unsigned waits;
+    gint64 patience;
     size_t missed;
 } Reader;
 
@@ -55,7 +55,7 @@ static Reader reader_of(const McOut *out, const GsKernel *k)
     return (Reader) {
         .out = out,
         .text = gs_kernel_lookup(k, "_stext", &sym) ? sym.va : 0,
-        .waits = out->ctx->vm && out->ctx->vm->running ? WAITS : 0,
+        .patience = out->ctx->vm && out->ctx->vm->running ? PATIENCE_US : 0,
     };
 }
 
@@ -76,12 +76,14 @@ static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
         return true;
     }
     while (!is_kernel_mapped(r)) {
-        if (!r->waits) {
+        gint64 start = g_get_monotonic_time();
+
+        if (r->patience <= 0) {
             r->missed++;
             return false;
         }
-        r->waits--;
-        g_usleep(WAIT_US);
+        g_usleep(SLEEP_US);
+        r->patience -= g_get_monotonic_time() - start;
     }
     return mc_read_guest(r->out, va, buf, len);
 }

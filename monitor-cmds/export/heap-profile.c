@@ -97,6 +97,7 @@ void mc_heap_profile_note(McHeapProfile *p, const char *format, ...)
     text = g_strdup_vprintf(format, ap);
     va_end(ap);
     put_clean(s, text, strlen(text), 0x20);
+    p->missing += g_str_has_prefix(text, "missing: ");
     g_ptr_array_add(p->note, g_strdup(s->str));
 }
 
@@ -165,6 +166,15 @@ unsigned mc_heap_profile_frame(McHeapProfile *p, uint64_t pc,
     g_hash_table_insert(p->frame_ids, g_memdup2(&key, sizeof(key)),
                         GUINT_TO_POINTER(p->frame->len - 1));
     return p->frame->len - 1;
+}
+
+unsigned mc_heap_profile_label(McHeapProfile *p, const char *name)
+{
+    unsigned id = p->frame->len;
+    McProfileFrame f = { .function = intern(p, name, strlen(name)) };
+
+    g_array_append_val(p->frame, f);
+    return id;
 }
 
 void mc_put_frame(GString *to, const McProfileFrame *f, McFrames frames)

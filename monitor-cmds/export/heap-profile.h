@@ -63,6 +63,7 @@ typedef struct McProfileRange {
  * @stack: McProfileStack, in the order of ka top
  * @range: McProfileRange
  * @note: lines for the reader, such as what is missing: printable ASCII
+ * @missing: number of notes that begin with "missing: "
  * @total: the sum of all stacks, by ka top itself
  * @us: the time of the sums
  * @banner: (nullable) the kernel's version line
@@ -73,6 +74,7 @@ typedef struct McHeapProfile {
     GArray *stack;
     GArray *range;
     GPtrArray *note;
+    unsigned missing;
     McProfileStack total;
     uint64_t us;
     const char *banner;
@@ -92,6 +94,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(McHeapProfile, mc_heap_profile_free)
  */
 unsigned mc_heap_profile_frame(McHeapProfile *p, uint64_t pc,
                                const char *symbol);
+/** mc_heap_profile_label() - return the number of a frame that is no code: a
+ *  cache, by its name; untrusted */
+unsigned mc_heap_profile_label(McHeapProfile *p, const char *name);
 /**
  * mc_heap_profile_stack() - add a stack
  * @frame: numbers of its @n frames, the leaf first; a stack without frames
@@ -106,7 +111,8 @@ void mc_profile_set(McProfileStack *s, McTopId id, int64_t value);
 /** mc_heap_profile_range() - add a range of code; @name: untrusted. */
 void mc_heap_profile_range(McHeapProfile *p, const char *name, uint64_t start,
                            uint64_t last);
-/** mc_heap_profile_note() - add a line for the reader of the file. */
+/** mc_heap_profile_note() - add a line for the reader of the file. It begins
+ *  with "missing: " if it says why the sums are too small. */
 void mc_heap_profile_note(McHeapProfile *p, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 /** mc_heap_profile_set_banner() - set the kernel's version line; untrusted. */

@@ -55,10 +55,14 @@ static bool is_of_export(const McOption *o)
 
 /* Return (owned) the line that asks for the sums: the filters are those of ka
  * top. */
-static char *make_query(const McArgs *args, char **word)
+static char *make_query(const Job *job, char **word)
 {
+    const McArgs *args = &job->args;
     g_autoptr(GPtrArray) line = g_ptr_array_new();
-    const char *const fixed[] = { "--by", "stack", "-s", "-j", "-n", "0" };
+    const char *const fixed[] = {
+        "--by", mc_export_formats[job->format].needs == MC_NEEDS_CACHES ?
+        "cache" : "stack", "-s", "-j", "-n", "0",
+    };
 
     g_ptr_array_add(line, (char *)(args->base ? "diff" : "top"));
     if (args->base) {
@@ -80,27 +84,42 @@ static char *make_query(const McArgs *args, char **word)
     return ka_join_words((char **)line->pdata);
 }
 
-/* A format that needs a journal has each event, and not the sums. */
+/* Return the options that have no meaning for a format, as bits. */
+static uint64_t refused(McExportId id)
+{
+    const uint64_t frames = 1ull << MC_OPT_FRAMES;
+    const uint64_t value = 1ull << MC_OPT_VALUE;
+
+    switch (mc_export_formats[id].needs) {
+    case MC_NEEDS_JOURNAL:
+        return ~frames;
+    case MC_NEEDS_CACHES:
+        return frames | value | 1ull << MC_OPT_BASE;
+    default:
+        return id == MC_EXPORT_FOLDED ? 0 : value;
+    }
+}
+
 static bool check_needs(const Job *job, GError **errp)
 {
     const McArgs *args = &job->args;
-    const uint64_t others = args->given & ~(1ull << MC_OPT_FRAMES);
+    const uint64_t others = args->given & refused(job->format);
 
-    if (mc_export_formats[job->format].needs != MC_NEEDS_JOURNAL) {
-        return true;
+    if (others) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "export %s: has no use for one of the options; omit %s",
+                    args->name,
+                    mc_options[__builtin_ctzll(others)].spelling);
+        return false;
     }
-    if (!job->what->file) {
+    if (mc_export_formats[job->format].needs == MC_NEEDS_JOURNAL &&
+        !job->what->file) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
                     "export %s: needs a journal (ka -f FILE), because it has "
                     "events", args->name);
         return false;
     }
-    if (others) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "export %s: has each event; omit %s", args->name,
-                    mc_options[__builtin_ctzll(others)].spelling);
-    }
-    return !others;
+    return true;
 }
 
 static bool check_args(Job *job, GError **errp)
@@ -292,7 +311,7 @@ int ka_export(const KaExport *what, char **word)
     } else if (!parsed || !check_args(&job, &error)) {
         rc = fail(error->message);
     } else {
-        job.query = make_query(&job.args, word);
+        job.query = make_query(&job, word);
         rc = run(&job);
     }
     mc_args_deinit(&job.args);

@@ -80,6 +80,18 @@ static void read_stack(McHeapProfile *p, JsonObject *o)
     read_values(mc_heap_profile_stack(p, frame, n), o);
 }
 
+/* A row by cache has the name of a cache, or of an allocator's layer. */
+static void read_cache(McHeapProfile *p, JsonObject *o)
+{
+    const char *cache = ka_json_text(o, "cache");
+    const char *layer = ka_json_text(o, "layer");
+    g_autofree char *name = cache ? g_strdup(cache) :
+                            g_strdup_printf("[%s]", layer ? layer : "-");
+    unsigned id = mc_heap_profile_label(p, name);
+
+    read_values(mc_heap_profile_stack(p, &id, 1), o);
+}
+
 /* Note what ka top itself says of its sums. */
 static void note_totals(Reader *r, JsonObject *o)
 {
@@ -105,7 +117,11 @@ static bool read_sum(Reader *r, JsonObject *o, const char *type)
     int64_t us;
 
     if (!strcmp(type, "top") || !strcmp(type, "diff")) {
-        read_stack(r->profile, o);
+        if (ka_json_list(o, "stack")) {
+            read_stack(r->profile, o);
+        } else {
+            read_cache(r->profile, o);
+        }
     } else if (!strcmp(type, "top_all") || !strcmp(type, "diff_all")) {
         r->totals = true;
         read_values(&r->profile->total, o);

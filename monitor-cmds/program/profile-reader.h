@@ -10,7 +10,8 @@
 #include "monitor-cmds/export/heap-profile.h"
 
 /** ka_profile_read_sums() - add the rows of `ka top --by stack -s -j` or `ka
- *  diff --by stack -s -j`. Return false if the answer has no totals. */
+ *  diff --by stack -s -j`, or those of `ka top --by cache -j`. Return false if
+ *  the answer has no totals. */
 bool ka_profile_read_sums(McHeapProfile *p, const char *answer);
 /** ka_profile_read_ranges() - add the ranges of `ka base -v -j`. */
 void ka_profile_read_ranges(McHeapProfile *p, const char *answer);

@@ -174,7 +174,8 @@ typedef enum McExportId {
 } McExportId;
 
 typedef enum McExportNeeds {
-    MC_NEEDS_NOTHING,
+    MC_NEEDS_STACKS,
+    MC_NEEDS_CACHES,
     MC_NEEDS_JOURNAL,
 } McExportNeeds;
 

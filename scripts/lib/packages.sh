@@ -26,6 +26,7 @@ declare -A step_packages=(
     [shells]="zsh fish"
     [drgn]="python3-drgn"
     [heaptrack]="heaptrack"
+    [openmetrics]="python3-prometheus-client"
     # A test module is built by the compiler that its kernel wanted, or by the
     # distribution's newest if that one is not available.
     [cross-arm64]="gcc-aarch64-linux-gnu gcc-12-aarch64-linux-gnu

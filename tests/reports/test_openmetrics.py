@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""ka export openmetrics, read by the strict parser of prometheus_client: the
+samples of each cache are what ka top --by cache has.
+
+usage: test_openmetrics.py KA KA-JOURNAL
+"""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import exports      # noqa: E402  (needs the path above)
+
+try:
+    from prometheus_client.openmetrics.parser import \
+        text_string_to_metric_families as parse
+except ImportError:
+    print('1..0 # SKIP no reader: scripts/setup --only openmetrics')
+    sys.exit(0)
+
+P = exports.Program(*sys.argv[1:3])
+FIELDS = {'ka_live_bytes': 'live', 'ka_live_requested_bytes': 'live_asked',
+          'ka_live_blocks': 'blocks', 'ka_allocations_total': 'allocs',
+          'ka_allocated_bytes_total': 'reserved', 'ka_frees_total': 'frees',
+          'ka_freed_bytes_total': 'freed_reserved'}
+
+
+def read(data):
+    """{name: {value of the first label: number}}"""
+    result = {}
+    for family in parse(data.decode('ascii')):
+        for sample in family.samples:
+            values = result.setdefault(sample.name, {})
+            label = '\n'.join(sample.labels.values())
+            assert label not in values, sample
+            values[label] = sample.value
+    return result
+
+
+def by_cache(journal):
+    status, out, err = P.run('-f', journal, 'top', '--by', 'cache', '-j', '-n',
+                             '0')
+    assert status == 0, err
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def samples_are_those_of_ka_top():
+    for name in exports.cases():
+        journal = P.case(name)
+        everything, *rows = by_cache(journal)
+        got = read(P.export(journal, 'openmetrics'))
+        for metric, field in FIELDS.items():
+            assert sum(got[metric].values()) == everything[field], metric
+            assert len(got[metric]) == len(rows), (name, got[metric])
+            assert sorted(got[metric].values()) == \
+                sorted(row[field] for row in rows), (name, metric)
+
+
+def caches_have_their_names():
+    got = read(P.export(P.case('032-top'), 'openmetrics'))
+    assert got['ka_live_bytes'] == {
+        '[vmalloc]': 12288, '[pages]': 12288, 'kmalloc-128': 128,
+        'kmalloc-64': 64, '[kmalloc]': 32}, got['ka_live_bytes']
+    assert got['ka_missing'] == {'': 0}, got['ka_missing']
+
+
+def hostile_names_are_one_sample():
+    got = read(P.export(P.journal(exports.hostile_script()), 'openmetrics'))
+    assert len(got['ka_live_bytes']) == len(exports.HOSTILE), got
+    assert set(got['ka_live_bytes'].values()) == {16}, got
+
+
+def what_is_missing_is_said():
+    got = read(P.export(P.journal('alloc va=ffff888000001000 size=10 us=1\n'
+                                  'gap\n'), 'openmetrics'))
+    assert got['ka_missing'][''] >= 1, got['ka_missing']
+    assert any('before tracing began' in note for note in got['ka_note_info'])
+
+
+def filters_are_those_of_ka_top():
+    got = read(P.export(P.case('032-top'), 'openmetrics', '--task', 'a b'))
+    assert set(got['ka_live_bytes']) == {'kmalloc-64', 'kmalloc-128'}, got
+
+
+def bad_lines_are_refused():
+    for words in ('--base', '@3'), ('--value', 'live'), ('--frames', 'offset'):
+        status, _, err = P.run('-f', P.case('032-top'), 'export',
+                               'openmetrics', *words)
+        assert status == 1 and f'omit {words[0]}' in err, err
+
+
+sys.exit(exports.run_tests([
+    samples_are_those_of_ka_top, caches_have_their_names,
+    hostile_names_are_one_sample, what_is_missing_is_said,
+    filters_are_those_of_ka_top, bad_lines_are_refused]))

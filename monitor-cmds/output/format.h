@@ -322,6 +322,15 @@ void mc_put_json_string(GString *s, const char *text);
 /** mc_text_stack() - append the frames of a stack. @exact: the first one is an
  *  instruction, and no return address */
 void mc_text_stack(McOut *o, KtStackId id, bool exact);
+/** mc_put_padded() - insert blanks at @from until @width characters follow */
+void mc_put_padded(GString *s, size_t from, size_t width);
+/* Rows of accounts as text. */
+void mc_text_top_begin(McOut *o, McTopTable *t, const GPtrArray *rows,
+                       unsigned n);
+void mc_text_top_row(McOut *o, const McTopTable *t, const McTopRow *row);
+void mc_text_top_note(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void mc_text_stray(McOut *o, const KtStray *s, bool by_stack);
+void mc_text_point(McOut *o, const KtMarkInfo *p);
 /** mc_text_fields() - append the fields of a row before field @end */
 void mc_text_fields(McOut *o, const McRow *row, unsigned end);
 /** mc_long_row() - print a row in the long form, -l */

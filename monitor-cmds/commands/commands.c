@@ -45,7 +45,13 @@ static bool check_long(const McArgs *args, GError **errp)
     return true;
 }
 
-static void set_long_form(McOut *out)
+/* Rows of blocks and errors have all that is known. */
+static bool has_sums(const McCommand *c)
+{
+    return c == &mc_commands[MC_CMD_TOP] || c == &mc_commands[MC_CMD_DIFF];
+}
+
+static void set_long_form(McOut *out, const McArgs *args)
 {
     KtTracer *t = out->ctx->tracer;
     KtStats s;
@@ -54,7 +60,8 @@ static void set_long_form(McOut *out)
     kt_query_stats(t, &s);
     kt_query_end(t);
     out->newest_us = s.last_us;
-    out->long_form = out->verbose = true;
+    out->long_form = true;
+    out->verbose |= !has_sums(args->command);
     out->symbols = mc_symbols(out->ctx);
 }
 
@@ -68,7 +75,7 @@ static void set_format(McOut *out, const McArgs *args)
     }
     out->verbose = mc_given(args, MC_OPT_VERBOSE);
     if (mc_given(args, MC_OPT_LONG)) {
-        set_long_form(out);
+        set_long_form(out, args);
     }
 }
 

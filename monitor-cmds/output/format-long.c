@@ -124,11 +124,11 @@ static void put_doer(McOut *o, const McRow *row, const Deed *d)
     }
 }
 
-static void print_frames(McOut *o, const McValue *v)
+void mc_long_stack(McOut *o, KtStackId id, bool exact)
 {
-    McStack stack = mc_stack(o->ctx->tracer, v->stack);
+    McStack stack = mc_stack(o->ctx->tracer, id);
 
-    stack.exact = v->exact;
+    stack.exact = exact;
     for (unsigned i = 0; i < stack.n && !o->closed; i++) {
         McFrame frame = mc_frame(&stack, i);
 
@@ -158,7 +158,7 @@ static void print_deed(McOut *o, const McRow *row, const Deed *d)
     put_doer(o, row, d);
     mc_out_end_line(o);
     get(o, row, d->stack, &v);
-    print_frames(o, &v);
+    mc_long_stack(o, v.stack, v.exact);
 }
 
 /* ---- the other fields ---------------------------------------------------- */

@@ -267,6 +267,8 @@ static void put_block_number(McOut *o, const char *key, uint64_t v)
 
 static void text_event(McOut *o, const KtEvent *ev, const KtTracedBlock *b)
 {
+    bool exact = ev->kind == KT_EV_ACCESS;
+
     g_string_append_printf(o->line, "%12" PRIu64 "us %-6s ",
                            (uint64_t)ev->us, mc_event_name(ev->kind));
     if (ev->kind != KT_EV_GAP) {
@@ -274,14 +276,19 @@ static void text_event(McOut *o, const KtEvent *ev, const KtTracedBlock *b)
         g_string_append_printf(o->line, " (%5" PRIx64 "/%5" PRIx64 ")",
                                ev->size, ev->actual);
         mc_walk_event(o, ev, &(McWalk) { put_word, put_key_number });
+    }
+    if (ev->kind != KT_EV_GAP && !o->long_form) {
         g_string_append(o->line, " [");
-        put_stack(o, ev->stack, ev->kind == KT_EV_ACCESS, false);
+        put_stack(o, ev->stack, exact, false);
         g_string_append_c(o->line, ']');
     }
     if (b) {
         mc_walk_traced(o, b, &(McWalk) { put_block_word, put_block_number });
     }
     mc_out_end_line(o);
+    if (ev->kind != KT_EV_GAP && o->long_form) {
+        mc_long_stack(o, ev->stack, exact);
+    }
 }
 
 /* Append ", <n> <what>"; nothing if @n is 0. */

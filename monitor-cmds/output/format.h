@@ -333,7 +333,10 @@ void mc_text_stray(McOut *o, const KtStray *s, bool by_stack);
 void mc_text_point(McOut *o, const KtMarkInfo *p);
 /** mc_text_fields() - append the fields of a row before field @end */
 void mc_text_fields(McOut *o, const McRow *row, unsigned end);
-/** mc_long_row() - print a row in the long form, -l */
+/** mc_long_stack() - print a stack in the long form, -l: a frame a line.
+ *  @exact: as for mc_text_stack() */
+void mc_long_stack(McOut *o, KtStackId id, bool exact);
+/** mc_long_row() - print a row in the long form */
 void mc_long_row(McOut *o, const McRow *row);
 /* A row of ka access watch, as text and as JSON. */
 void mc_text_watched(McOut *o, const KtBlockAccess *a, uint64_t block);

@@ -82,13 +82,23 @@ static void put_cache(McOut *o, const KtAccountKey *key)
     }
 }
 
+/* Append a stack; the long form has it on lines of their own. */
+static void put_stack(McOut *o, KtStackId id)
+{
+    if (o->long_form) {
+        g_string_append(o->line, "stack");
+        return;
+    }
+    g_string_append_c(o->line, '[');
+    mc_text_stack(o, id, false);
+    g_string_append_c(o->line, ']');
+}
+
 static void put_top_key(McOut *o, const McTopTable *t, const McTopRow *row)
 {
     switch (t->by) {
     case MC_BY_STACK:
-        g_string_append_c(o->line, '[');
-        mc_text_stack(o, row->key.stack, false);
-        g_string_append_c(o->line, ']');
+        put_stack(o, row->key.stack);
         break;
     case MC_BY_CACHE:
         put_cache(o, &row->key);
@@ -132,6 +142,9 @@ void mc_text_top_row(McOut *o, const McTopTable *t, const McTopRow *row)
     put_columns(o, t, row);
     put_top_key(o, t, row);
     mc_out_end_line(o);
+    if (o->long_form && t->by == MC_BY_STACK) {
+        mc_long_stack(o, row->key.stack, false);
+    }
 }
 
 void mc_text_top_note(McOut *o, const char *format, ...)
@@ -153,13 +166,14 @@ void mc_text_stray(McOut *o, const KtStray *s, bool by_stack)
                            " invalid %8" PRIu64 " pages  ", s->unknown,
                            s->invalid, s->pages);
     if (by_stack) {
-        g_string_append_c(o->line, '[');
-        mc_text_stack(o, s->stack, false);
-        g_string_append_c(o->line, ']');
+        put_stack(o, s->stack);
     } else {
         put_caller(o, &caller);
     }
     mc_out_end_line(o);
+    if (o->long_form && by_stack) {
+        mc_long_stack(o, s->stack, false);
+    }
 }
 
 void mc_text_point(McOut *o, const KtMarkInfo *p)

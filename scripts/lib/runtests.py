@@ -215,9 +215,10 @@ SUITES = {
     'unit-tsan': thread_programs,
     'replay': lambda: meson_programs('replay'),
     'corpus': lambda: meson_programs('corpus'),
-    'reports': lambda: meson_programs('reports'),
     'guest': guest_programs,
     **{suite: lambda s=suite: suite_programs(s) for suite in GUEST_SUITES},
+    'reports': lambda: [*meson_programs('reports'),
+                        *suite_programs('reports')],
     'arches': arch_programs,
     'kernels': built_programs,
 }

@@ -59,6 +59,8 @@ class Guest:
     timeout  seconds, for everything that does not have its own timeout
     build    build folder of another tracer (default: that of this tree)
     ends_with_us  kill QEMU when the thread that started it ends in any way
+    argv     function: folder of the guest -> a command line of QEMU with the
+             sockets of ka-run there, which replaces ka-run
     """
 
     def __init__(self, kernel='6.12', smp=1, plugin=True, stock=False,
@@ -66,7 +68,7 @@ class Guest:
                  end='wait', share=None, out=None, kaslr=True, mem='1G',
                  plugin_opts=None, qemu=(), options=(), timeout=120,
                  name='guest', arch=None, build=None, console='socket',
-                 ends_with_us=False):
+                 ends_with_us=False, argv=None):
         self.timeout, self.name, self.out = timeout, name, out
         self._env = {**os.environ, **({'KA_BUILD': build} if build else {})}
         self.arch = ARCHES[arch or kernel_arch(kernel)]
@@ -100,6 +102,8 @@ class Guest:
                            'file:' + self.path('serial.log'), *qemu]
         else:
             self._args += ['--serial', 'socket', '--', *qemu]
+        if argv:
+            self._args = argv(self.dir)
         if ends_with_us:
             self._args[:0] = ['setpriv', '--pdeathsig', 'KILL']
         self._start()
@@ -136,9 +140,9 @@ class Guest:
         except GuestError:
             return
         self._serial.settimeout(1)
-        self._serial_ready.set()
         try:
             with open(self.path('serial.log'), 'wb', buffering=0) as log:
+                self._serial_ready.set()
                 self._drain_to(log)
         except OSError as e:
             self._lost = e
@@ -412,6 +416,12 @@ class Guest:
             except subprocess.TimeoutExpired:
                 self.proc.kill()
                 self.proc.wait()
+
+    def kill(self):
+        """As stop(), but QEMU is not asked to end."""
+        self.proc.kill()
+        self.proc.wait()
+        self.stop()
 
     def stop(self):
         """End QEMU; remove the files unless keep() was called."""

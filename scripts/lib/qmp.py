@@ -23,7 +23,7 @@ def connect(path, timeout, alive=lambda: True):
             s.close()
             if time.monotonic() > end or not alive():
                 raise GuestError(f'{path}: {e}') from e
-            time.sleep(0.05)
+            time.sleep(0.01)
 
 
 class Qmp:

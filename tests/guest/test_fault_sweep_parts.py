@@ -9,15 +9,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import xml.etree.ElementTree as ET
 
 from lib.fake_sweep import STACKS, FakeRestorer
 from lib.tap import Tap
-from scripts.lib.faultsweep import command, record, report, restore, results
-from scripts.lib.faultsweep import sweep, verdict
+from scripts.lib.faultsweep import command, record, report, results, sweep
+from scripts.lib.faultsweep import clones, verdict
 from scripts.lib.faultsweep.runner import Limits
 from scripts.lib.faultsweep.scenario import Scenario, fault_rule
 from scripts.lib.prepared import ROOT
+from scripts.lib.qmp import GuestError
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-fault-sweep.')
@@ -187,6 +189,30 @@ with tap.test('a finding whose repeat differs is flaky'):
     assert not sweep.verdict_of(a_result(leak, leak), CONTROL)[1]
     assert not sweep.verdict_of(a_result(a_run()), CONTROL)[1]
 
+# --- clones ------------------------------------------------------------------
+
+with tap.test('a clone has a private copy of the memory of its template'):
+    for size, want in ('512M', '512M'), ('512', '512M'):
+        ram = clones.ram_object('/a,b/ram', size, 'share=on')
+        assert ram == f'memory-backend-file,id=ka-ram,size={want},' \
+            'mem-path=/a,,b/ram,share=on', ram
+        got = clones.clone_words(['qemu', '-object', ram, '-m', size],
+                                 '/a,b/ram', size)
+        assert got == ['qemu', '-object', ram.replace(
+            'share=on', 'share=off,readonly=on,rom=off'), '-m', size, '-S',
+            '-incoming', 'defer'], got
+
+with tap.test('a template whose disk was written is refused'):
+    for writes in 0, 1:
+        row = {'device': 'd', 'stats': {'wr_operations': writes}}
+        guest = types.SimpleNamespace(qmp=lambda _, row=row: [row])
+        try:
+            clones.refuse_written_disks(guest)
+        except GuestError as e:
+            assert writes and 'disk d' in str(e), e
+        else:
+            assert not writes
+
 # --- whole sweeps, with a stand-in for the VM --------------------------------
 
 LIMITS = Limits(15, 60)
@@ -282,32 +308,19 @@ with tap.test('the command for one fault has the options of its scenario'):
     assert got.options == "scripts/fault-sweep --kernel 6.1 --run 'a b.sh'", got
     assert got.qemu == ' -- -s', got
 
-with tap.test('a device that cannot be saved is out while the state is loaded'):
-    class Monitor:
-        """A guest that notes the commands of its monitor."""
-
-        def __init__(self):
-            self.lines = []
-
-        def hmp_qmp(self, line):
-            self.lines.append(line)
-            return ''
-
-        def qmp(self, name):
-            assert name == 'query-status', name
-            return {'status': 'paused'}
-
-        def path(self, _):
-            return os.devnull
-
+with tap.test('a device that cannot be saved is plugged in before a run'):
     args = command.parse(['--run', os.devnull, '--plug', 'usb-serial'])
-    restorer = restore.Loadvm(args.scenario)
-    restorer.vm, restorer.fresh = restore.Vm(Monitor(), 7, seq=0), True
-    for _ in range(2):
-        restorer.restore()
-    plug = 'device_add usb-serial,id=ka-plug0'
-    assert restorer.vm.guest.lines == [
-        plug, 'device_del ka-plug0', 'loadvm ready', plug], restorer.vm.guest
+    for answer in '', 'Error: no bus':
+        got = []
+        guest = types.SimpleNamespace(
+            hmp_qmp=lambda line, a=answer, g=got: g.append(line) or a)
+        try:
+            clones.plug(guest, args.scenario.plug)
+        except GuestError as e:
+            assert answer in str(e) and answer, e
+        else:
+            assert not answer
+        assert got == ['device_add usb-serial,id=ka-plug0'], got
 
 # --- reports -----------------------------------------------------------------
 

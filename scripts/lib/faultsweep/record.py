@@ -28,7 +28,7 @@ def record_once(restorer, scenario, limits):
                 k: row[k] for k in (*KEPT, 'point')})
 
     run = runner.perform(vm, scenario.log_rules(vm.pid), limits, keep_stacks)
-    restorer.collect(vm, run['end'] == 'marker')
+    restorer.collect(vm)
     if run['end'] != 'marker':
         symptom = judge_control(run).symptom or run['why']
         raise RecordError(f'the scenario does not end without a fault: '

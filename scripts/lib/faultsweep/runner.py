@@ -161,7 +161,6 @@ def perform(vm, commands, limits, look_more=None):
         run['end'], run['why'], run['status'] = wait(vm, limits, start_us)
         vm.guest.qmp('stop')
         look(vm, run, rules, start_us)
-        vm.log_lines += run['made']
         if look_more:
             look_more(vm, rules)
     except GuestError as e:

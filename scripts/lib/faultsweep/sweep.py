@@ -28,11 +28,11 @@ def one_run(restorer, rule, limits):
         try:
             run = runner.perform(vm, [rule], limits)
         except BaseException:
-            restorer.collect(vm, False)
+            restorer.collect(vm)
             if attempt + 1 == ATTEMPTS:
                 raise
             continue
-        restorer.collect(vm, run['end'] not in ('died', 'host-limit'))
+        restorer.collect(vm)
         if run['end'] != 'died':
             break
     return run

@@ -2,7 +2,7 @@
 """One fault, whose VM is left where the symptom shows, with gdb."""
 from . import runner
 from .scenario import rule
-from ..prepared import paths
+from ..prepared import ROOT, paths
 from ..qmp import GuestError
 
 # Functions that the kernel calls at a symptom, while its stack is whole.
@@ -29,6 +29,18 @@ def stopped_at(vm):
     return f"the call of {rows[0]['function']}()" if rows else None
 
 
+def how_to_look(guest):
+    """Return the commands for gdb, the monitor and ka. With ka-gdb.py gdb has
+    the symbols of the kernel and of its modules."""
+    ka = f"{paths()['build']}/monitor-cmds/ka -q {guest.path('qmp.sock')}"
+    return [f"gdb:      {guest.arch.gdb} -ex 'source {ROOT}/scripts/ka-gdb.py' "
+            f"-ex 'target remote {guest.path('gdb.sock')}' -ex bt",
+            f"monitor:  socat - UNIX-CONNECT:{guest.path('monitor.sock')}",
+            *(f'ka:       {ka} {what}' for what in (
+                'log -n 40', 'error -s', 'fault log -s', 'bt',
+                'leak scan -s'))]
+
+
 def keep(vm, command, limits, say):
     """Make the run, say how to look at it, and wait until QEMU ends."""
     vm.guest.rows(command)
@@ -40,11 +52,8 @@ def keep(vm, command, limits, say):
     place = stopped_at(vm) or (
         f'the end of the scenario, with status {status}' if end == 'marker'
         else why)
-    ka = f"{paths()['build']}/monitor-cmds/ka -q {vm.guest.path('qmp.sock')}"
     say(f'the VM is paused at {place}')
-    say(f"  gdb:      gdb -ex 'target remote {vm.guest.path('gdb.sock')}'")
-    say('  monitor:  socat - UNIX-CONNECT:' + vm.guest.path('monitor.sock'))
-    for what in ('log -n 40', 'error -s', 'fault log -s', 'bt', 'leak scan -s'):
-        say(f'  ka:       {ka} {what}')
+    for line in how_to_look(vm.guest):
+        say('  ' + line)
     say(f'Ctrl-C, or "kill {vm.guest.proc.pid}", ends it')
     vm.guest.proc.wait()

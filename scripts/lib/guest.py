@@ -263,6 +263,12 @@ class Guest:
             self._qmp = Qmp(self.path('qmp.sock'), self.timeout, self.alive)
         return self._qmp
 
+    def disconnect(self):
+        """Let another client have the QMP socket: QEMU serves one."""
+        if self._qmp:
+            self._qmp.close()
+            self._qmp = None
+
     def qmp(self, name, **arguments):
         """Run a QMP command; return its value. Write '_' for '-' in names."""
         args = {k.replace('_', '-'): v for k, v in arguments.items()}
@@ -426,9 +432,7 @@ class Guest:
     def stop(self):
         """End QEMU; remove the files unless keep() was called."""
         self._stop_drain.set()
-        if self._qmp:
-            self._qmp.close()
-            self._qmp = None
+        self.disconnect()
         self._end_qemu()
         atexit.unregister(self._end_qemu)
         if self._drain:

@@ -52,6 +52,7 @@ def keep(vm, command, limits, say):
     place = stopped_at(vm) or (
         f'the end of the scenario, with status {status}' if end == 'marker'
         else why)
+    vm.guest.disconnect()
     say(f'the VM is paused at {place}')
     for line in how_to_look(vm.guest):
         say('  ' + line)

@@ -27,6 +27,7 @@ declare -A step_packages=(
     [drgn]="python3-drgn"
     [heaptrack]="heaptrack"
     [openmetrics]="python3-prometheus-client"
+    [findings]="python3-junitparser python3-jsonschema"
     # A test module is built by the compiler that its kernel wanted, or by the
     # distribution's newest if that one is not available.
     [cross-arm64]="gcc-aarch64-linux-gnu gcc-12-aarch64-linux-gnu
@@ -124,7 +125,7 @@ do_drgn_newer() {
 
 # Packages of npm that read exports, for the suite reports.
 readers_folder=$KA_CACHE/readers
-readers_wanted=(pprof-format@2.3.2)
+readers_wanted=(pprof-format@2.3.2 @microsoft/jest-sarif@1.0.0-beta.0)
 
 do_readers() {
     local tmp
@@ -141,7 +142,7 @@ do_readers() {
 missing_readers() {
     local reader
     for reader in "${readers_wanted[@]}"; do
-        if ! grep -qs "\"version\": \"${reader#*@}\"" \
+        if ! grep -qs "\"version\": \"${reader##*@}\"" \
             "$readers_folder/node_modules/${reader%@*}/package.json"; then
             echo "readers of exports: $reader"
             return

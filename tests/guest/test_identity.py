@@ -68,7 +68,9 @@ def run(tap, kernel, tmp, seen):
             'both boots have the same addresses'
         assert identities(rows, *keys) == identities(others, *keys), \
             (identities(rows, *keys), identities(others, *keys))
-    titles = set(identities(rows, 'title', 'alt'))
+    # The module has caches of its own where the kernel can make them, and alt
+    # names the cache.
+    titles = {r['title'] for r in rows}
     tap.figures('identity', kernel=kernel, rows=len(rows),
                 folds=len({r['fold'] for r in rows}),
                 weak=sum(r['weak'] for r in rows))

@@ -29,6 +29,8 @@ def command(scenario, kernel, share, out, more):
         words += ['--report', f'{base}.{kind}']
     for module in scenario.sweep:
         words += ['--module', module]
+    if scenario.functions:
+        words += ['--task', 'all', '--if', scenarios.condition(scenario)]
     for device in scenario.plug:
         words += ['--plug', device]
     return [*words, *more, '--', *scenario.qemu]

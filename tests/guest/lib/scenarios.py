@@ -7,6 +7,7 @@ the same key are joined:
 
     modules   what must be in /share/modules, with all that they need
     sweep     the modules whose calls are to fail (default: the last of these)
+    functions instead: functions; a call with one of them on its stack may fail
     kernel    the prepared kernel that has these modules (default: 6.12)
     files     files that must be in /share, see FILES
     qemu      arguments for QEMU
@@ -29,8 +30,8 @@ STEPS = 'steps.sh'          # functions that the scripts share
 TOOLS = 'ka_load', 'ka_nft', 'ka_use'
 UUID = '0f0e0d0c-0b0a-4908-8706-050403020100'
 
-Scenario = namedtuple('Scenario', 'name path modules sweep kernel files qemu '
-                      'plug')
+Scenario = namedtuple('Scenario', 'name path modules sweep functions kernel '
+                      'files qemu plug')
 
 
 def names():
@@ -45,16 +46,17 @@ def read(name):
     with open(path, encoding='utf-8') as f:
         for key, value in re.findall(r'^# (\w+): (.*)$', f.read(), re.M):
             found[key] += ' ' + value
-    modules = found['modules'].split()
-    return Scenario(name, path, modules,
-                    found['sweep'].split() or modules[-1:],
+    modules, functions = found['modules'].split(), found['functions'].split()
+    sweep = found['sweep'].split() or ([] if functions else modules[-1:])
+    return Scenario(name, path, modules, sweep, functions,
                     found['kernel'].strip() or '6.12', found['files'].split(),
                     shlex.split(found['qemu']), found['plug'].split())
 
 
 def condition(scenario):
     """Return the condition of the calls that may fail."""
-    return ' || '.join(f'stack("mod:{m}")' for m in scenario.sweep)
+    return ' || '.join([f'stack("mod:{m}")' for m in scenario.sweep] +
+                       [f'stack({f})' for f in scenario.functions])
 
 
 def missing(scenario, kernel):
@@ -72,8 +74,9 @@ def missing(scenario, kernel):
 
 def _make_ext4(path):
     """Make an ext4 with a small journal; busybox can only make ext2."""
-    subprocess.run(['mke2fs', '-q', '-t', 'ext4', '-J', 'size=1', '-U', UUID,
-                    '-E', f'hash_seed={UUID}', path, '4096k'], check=True,
+    subprocess.run(['mke2fs', '-q', '-t', 'ext4', '-b', '1024', '-J', 'size=1',
+                    '-U', UUID, '-E', f'hash_seed={UUID}', path, '2560k'],
+                   check=True,
                    stdout=subprocess.DEVNULL,
                    env={**os.environ, 'PATH': os.environ['PATH'] +
                         ':/usr/sbin:/sbin'})

@@ -8,7 +8,9 @@
 use() {
     /share/ka-use dm ka_linear linear '/dev/ram0 0' &&
         wait_for /dev/dm-0 &&
-        dd if=/dev/dm-0 of=/dev/null bs=4k count=4
+        dd if=/dev/urandom of=/dev/dm-0 bs=4k count=4 conv=fsync &&
+        dd if=/dev/dm-0 of=/dev/null bs=4k count=8 &&
+        cat /sys/block/dm-0/dm/name
 }
 
 undo() {

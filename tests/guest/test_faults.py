@@ -11,6 +11,7 @@ import difflib
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -357,6 +358,11 @@ def insmod(w, name):
     return w.dmesg(f'insmod /share/kf_{name}.ko; lsmod')
 
 
+def load_breaking(w, name):
+    """Load a module that oopses, once; see ka_load.c."""
+    return w.dmesg(f'/share/ka-load -i /share/kf_{name}.ko; lsmod')
+
+
 def unload(w, name):
     return w.dmesg(f'rmmod kf_{name}')
 
@@ -400,7 +406,8 @@ def kf_loop(w):
 
 
 def kf_null(w):
-    text = one_fault(w, 'null', "kmalloc --if 'caller(kf_set)' --times 1")
+    text = one_fault(w, 'null', "kmalloc --if 'caller(kf_set)' --times 1",
+                     load_breaking)
     # riscv64: 'kernel access to user memory ... at virtual address 00...0c'.
     assert re.search('NULL pointer|paging request|address 0+c$', text, re.M), \
         text
@@ -408,21 +415,23 @@ def kf_null(w):
 
 
 def kf_swallow(w):
-    text = one_fault(w, 'swallow', "kmalloc --if 'caller(kf_add_part)'")
+    text = one_fault(w, 'swallow', "kmalloc --if 'caller(kf_add_part)'",
+                     load_breaking)
     assert 'BUG' not in text, text
     text = unload(w, 'swallow')
     assert 'kernel BUG' in text or 'Oops' in text, text
 
 
 def kf_errptr(w):
-    text = one_fault(w, 'errptr', "kmalloc --if 'caller(kf_make)' --times 1")
+    text = one_fault(w, 'errptr', "kmalloc --if 'caller(kf_make)' --times 1",
+                     load_breaking)
     assert 'fffffffffffffff4' in text, text
 
 
 def kf_double(w):
     before = len(errors(w, 'double-free'))
     one_fault(w, 'double', "kmalloc --if 'caller(kf_create_groups) && "
-              "size > 8k' --times 1")
+              "size > 8k' --times 1", load_breaking)
     found = errors(w, 'double-free')
     assert len(found) == before + 1, found
 
@@ -430,7 +439,7 @@ def kf_double(w):
 def kf_put(w):
     before = len(errors(w, 'double-free'))
     one_fault(w, 'put', "sysfs_create_dir_ns --if 'stack(\"mod:kf_put\")' "
-              '--times 1')
+              '--times 1', load_breaking)
     found = errors(w, 'double-free')
     assert len(found) == before + 1, found
 
@@ -488,6 +497,8 @@ def controls(w):
 def boot(kernel, smp, tmp, options=(), **words):
     share = oracle.make_share(os.path.join(tmp, 'share'), [], kernel,
                               modules=True)
+    shutil.copy(oracle.build_tool('ka_load', kernel),
+                os.path.join(share, 'ka-load'))
     return Guest(kernel=kernel, smp=smp, share=share, end='shell',
                  cmdline=WORDS, name=f'faults-{kernel}-{smp}',
                  options=['--panic', 'pause', *options], **words)

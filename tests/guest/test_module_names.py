@@ -19,6 +19,7 @@ from collections import Counter
 
 from lib import oracle, programs
 from lib.tap import Tap
+from scripts.lib.findings import junit
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import ROOT, paths
 from scripts.lib.snapshot_disk import drive, make_disk
@@ -63,21 +64,18 @@ def named(text):
                    if 'ka_first' in line or 'ka_second' in line)
 
 
-def swept(guest, sweep, folder):
+def swept(guest, sweep):
     """Return the lines of a sweep of GUEST, and its JUnit XML."""
-    errors, lines, _ = sweep.sweep(guest)
-    rows = [sweep.Row(e, line, None) for e, line in zip(errors, lines)]
-    path = os.path.join(folder, 'junit.xml')
-    sweep.write_junit(path, sweep.Outcome(rows), 0)
-    with open(path, encoding='utf-8') as f:
-        return '\n'.join(lines), f.read()
+    report = sweep.Report()
+    report.findings, _ = sweep.sweep(guest, sweep.parse_args([])[0])
+    return '\n'.join(f.text for f in report.findings), junit.render(report)
 
 
-def answers(guest, blocks, sweep, folder):
+def answers(guest, blocks, sweep):
     """Return {command: answer}; the VM is stopped afterwards."""
     guest.qmp('stop')
     found = {c: guest.hmp_qmp('ka ' + c.format(**blocks)) for c in COMMANDS}
-    found['sweep'], found['JUnit'] = swept(guest, sweep, folder)
+    found['sweep'], found['JUnit'] = swept(guest, sweep)
     found['gdb'] = guest.gdb([f'mon ka {blocks["lost"]} -s'])
     return found
 
@@ -158,16 +156,16 @@ def run(tap, kernel, share, folder):
                name=f'module-names-{kernel}') as g:
         g.wait_done()
         blocks = load_first(g)
-        before = answers(g, blocks, sweep, folder)
+        before = answers(g, blocks, sweep)
         with tap.test(f'{kernel}: unloaded'):
             g.qmp('cont')
             g.shell('rmmod ka_first')
-            compare(before, answers(g, blocks, sweep, folder), 'unloaded')
+            compare(before, answers(g, blocks, sweep), 'unloaded')
             check_freed(g, blocks)
         with tap.test(f'{kernel}: another module lies there'):
             g.qmp('cont')
             g.shell('insmod /share/ka_second.ko')
-            after = answers(g, blocks, sweep, folder)
+            after = answers(g, blocks, sweep)
             check_place(g, blocks)
             compare(before, after, 'another module')
             check_freed(g, blocks)
@@ -180,7 +178,7 @@ def run(tap, kernel, share, folder):
             g.qmp('stop')
             savevm(g, 'loadvm one')
             check_place(g, blocks)
-            again = answers(g, blocks, sweep, folder)
+            again = answers(g, blocks, sweep)
             # A load drops the marks.
             before = {c: text for c, text in before.items()
                       if not c.startswith('diff')}

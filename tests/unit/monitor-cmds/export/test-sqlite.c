@@ -42,6 +42,7 @@ static void hostile_names_are_values(void)
     sqlite3 *db;
     g_autofree char *bytes = open_export(p, &db);
 
+    g_assert_nonnull(bytes);
     g_assert_cmpint(number(db, "SELECT count(*) FROM stack"), ==, n);
     g_assert_cmpint(number(db, "SELECT count(*) FROM frame"), ==, n + 1);
     g_assert_cmpint(number(db, "SELECT count(*) FROM stack_frame"), ==, n + 1);

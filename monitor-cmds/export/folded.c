@@ -6,10 +6,10 @@
  *     root;...;leaf 4096
  *
  * ka's stacks are leaf first, so their frames are written in reverse order.
- * Stacks that have equal names are one line. Readers drop lines without a
- * number greater than zero in silence, so these are left out, and a comment has
- * their count and sum. A comment ends with "]", because readers that know no
- * comments take a line that ends with a number for a stack.
+ * Stacks that have equal names are one line. Readers ignore lines whose number
+ * is zero or negative, so such stacks are not written. A comment says how many
+ * they are, and their sum. A comment ends with "]", because readers that know
+ * no comments take a line that ends with a number for a stack.
  */
 #include "monitor-cmds/export/export.h"
 

@@ -10,8 +10,8 @@
  *         layer              kmalloc
  *
  * The first line is the begin of the short form. What happened to the block
- * follows, each with its stack, a frame a line; then the other fields with
- * their keys in fields.def. What is unknown is omitted.
+ * follows, each with its stack, a frame a line; then the other fields, named by
+ * their keys of fields.def. Fields that are unknown are not printed.
  *
  * Called by format-text.c, on the thread of the command; no locks.
  */

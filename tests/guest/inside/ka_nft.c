@@ -120,7 +120,7 @@ static void put_data(uint16_t type, const void *data, size_t len)
     end_nest(attr);
 }
 
-/* Add a set whose key is @fields fields of 4 bytes. */
+/* Add a set. Its key is made of @fields fields of 4 bytes each. */
 static void add_set(const char *name, uint32_t id, uint32_t flags, int fields)
 {
     begin_nft(NFT_MSG_NEWSET, NLM_F_CREATE);

@@ -64,6 +64,13 @@ typedef enum KtReplayControl {
     KT_REPLAY_LOAD,         /* a VM state was loaded: time may go back */
 } KtReplayControl;
 
+/** What happened to a module, in its place among the events. */
+typedef enum KtReplayModule {
+    KT_REPLAY_LOADED,
+    KT_REPLAY_INHERITED,    /* it was loaded when a VM state was saved */
+    KT_REPLAY_UNLOADED,
+} KtReplayModule;
+
 /**
  * struct KtReplayPlan - what to read
  * @until_us: stop before the first event that is later; UINT64_MAX: read all
@@ -77,6 +84,9 @@ typedef enum KtReplayControl {
  * @log: (nullable) the same for each line of the kernel's log, whose text it
  *       gets. The kernel's own lines come up to a second late; lines that a
  *       program wrote to /dev/kmsg are in their place among the events
+ * @module: (nullable) called for each load and unload of a module, with its
+ *          untrusted name (borrowed for the call); @va: of its struct module.
+ *          The time is that of the last event, see KtReplayInfo.read_us
  * @progress: (nullable) called now and then, with bytes
  */
 typedef struct KtReplayPlan {
@@ -86,6 +96,8 @@ typedef struct KtReplayPlan {
     bool (*event)(void *opaque, const KtEvent *ev);
     bool (*control)(void *opaque, KtReplayControl control, uint64_t value);
     bool (*log)(void *opaque, const KtLogLine *line, const void *text);
+    void (*module)(void *opaque, KtReplayModule what, uint64_t va,
+                   const char *name);
     void (*progress)(void *opaque, uint64_t done, uint64_t total);
     void *opaque;
 } KtReplayPlan;

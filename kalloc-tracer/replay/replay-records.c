@@ -50,6 +50,21 @@ static bool read_log(const KtReplayTarget *to, GsBytes *in)
     return ok;
 }
 
+/* BPF programs are kept as modules of this name. */
+void kt_replay_report_module(const KtReplayTarget *to, KtModuleEventKind kind,
+                             uint64_t va)
+{
+    KtReplayModule what = kind == KT_MODULE_EVENT_GONE ? KT_REPLAY_UNLOADED :
+                          kind == KT_MODULE_EVENT_INHERITED ?
+                          KT_REPLAY_INHERITED : KT_REPLAY_LOADED;
+    GsModule m;
+
+    if (to->plan->module && gs_kernel_module(to->kernel, va, &m) &&
+        strcmp(m.name, "bpf")) {
+        to->plan->module(to->plan->opaque, what, va, m.name);
+    }
+}
+
 void kt_replay_records_end_boot(const KtReplayTarget *to)
 {
     kt_calls_end_boot(kt_tracer_calls(to->tracer));

@@ -8,7 +8,7 @@
 
 #include "guest-symbols/base/bytes.h"
 #include "kalloc-tracer/journal/journal-format.h"
-#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/modules/module-events.h"
 
 /**
  * struct KtReplayTarget - where records go; all borrowed
@@ -28,6 +28,11 @@ typedef struct KtReplayTarget {
  *  Returns: false if they make no sense. */
 bool kt_replay_records_read(const KtReplayTarget *to, KtFrameKind kind,
                             GsBytes *in);
+
+/** kt_replay_report_module() - Tell the plan of a load or unload. @va: of the
+ *  struct module; the kernel has the module. */
+void kt_replay_report_module(const KtReplayTarget *to, KtModuleEventKind kind,
+                             uint64_t va);
 
 /** kt_replay_records_end_boot() - Drop what belongs to the boot that ends, by a
  *  reset or because a VM state is loaded. */

@@ -216,6 +216,7 @@ static bool read_kernel(KtReplay *r, GsBytes *in)
 static bool read_module(KtReplay *r, GsBytes *in, KtModuleEventKind kind)
 {
     bool live = kind != KT_MODULE_EVENT_INHERITED || gs_bytes_u8(in);
+    const KtReplayTarget to = target(r);
     GsBytes head = *in;
     uint64_t va = gs_bytes_u64(&head);
 
@@ -228,6 +229,7 @@ static bool read_module(KtReplay *r, GsBytes *in, KtModuleEventKind kind)
         return false;
     }
     if (live) {
+        kt_replay_report_module(&to, kind, va);
         kt_tracer_replay_module(r->tracer, r->kernel, va, kind);
     } else {
         gs_kernel_drop_module(r->kernel, va);
@@ -237,9 +239,11 @@ static bool read_module(KtReplay *r, GsBytes *in, KtModuleEventKind kind)
 
 static bool read_module_gone(KtReplay *r, GsBytes *in)
 {
+    const KtReplayTarget to = target(r);
     uint64_t va = gs_bytes_u64(in);
 
     if (r->kernel) {
+        kt_replay_report_module(&to, KT_MODULE_EVENT_GONE, va);
         kt_tracer_replay_module(r->tracer, r->kernel, va, KT_MODULE_EVENT_GONE);
         gs_kernel_drop_module(r->kernel, va);
     }

@@ -4,6 +4,7 @@
 #include "tests/lib/call-statement.h"
 #include "tests/lib/enter-statement.h"
 #include "tests/lib/fake-vm.h"
+#include "tests/lib/journal-statements.h"
 #include "tests/lib/log-statement.h"
 #include "tests/lib/types-statement.h"
 #include "tests/lib/watched-statement.h"
@@ -121,7 +122,7 @@ static void finish_module(TestWorld *w)
 }
 
 /* Make the kernel of the symbols so far. Does nothing if it was made. */
-static void finish_kernel(TestWorld *w)
+void test_world_make_kernel(TestWorld *w)
 {
     g_autoptr(GError) err = NULL;
 
@@ -146,7 +147,7 @@ static void do_symbol(TestWorld *w, GHashTable *a)
 
 static void do_module(TestWorld *w, GHashTable *a)
 {
-    finish_kernel(w);
+    test_world_make_kernel(w);
     w->module = g_hash_table_ref(a);
 }
 
@@ -374,25 +375,25 @@ static void do_reset(TestWorld *w, GHashTable *a)
 
 static void do_lost(TestWorld *w, GHashTable *a)
 {
-    finish_kernel(w);
+    test_world_make_kernel(w);
     w->ctx.kernel_found = false;
 }
 
 static void do_load(TestWorld *w, GHashTable *a)
 {
-    finish_kernel(w);
+    test_world_make_kernel(w);
     kt_tracer_save_module(w->t, w->k, hex(a, "va"));
 }
 
 static void do_inherit(TestWorld *w, GHashTable *a)
 {
-    finish_kernel(w);
+    test_world_make_kernel(w);
     kt_tracer_inherit_modules(w->t, w->k);
 }
 
 static void do_unload(TestWorld *w, GHashTable *a)
 {
-    finish_kernel(w);
+    test_world_make_kernel(w);
     kt_tracer_drop_module(w->t, w->k, hex(a, "va"));
 }
 
@@ -440,15 +441,16 @@ static const struct {
     const char *word;
     void (*run)(TestWorld *w, GHashTable *a);
 } statements[] = {
-    { "enter", enter_statement }, { "complete", do_complete }, { "on", do_on },
-    { "call", call_statement }, { "inherit", do_inherit },
-    { "log", log_statement }, { "symbol", do_symbol }, { "module", do_module },
-    { "modsym", do_modsym }, { "unload", do_unload }, { "clear", do_clear },
-    { "reset", do_reset }, { "count", do_count }, { "many", do_many },
+    { "watched", watched_statement }, { "kernel", kernel_statement },
+    { "enter", enter_statement }, { "types", types_statement }, { "on", do_on },
+    { "alias", alias_statement }, { "complete", do_complete }, { "vm", do_vm },
+    { "call", call_statement }, { "mark", mark_statement }, { "many", do_many },
+    { "inherit", do_inherit }, { "log", log_statement }, { "clear", do_clear },
+    { "symbol", do_symbol }, { "module", do_module }, { "modsym", do_modsym },
+    { "unload", do_unload }, { "reset", do_reset }, { "count", do_count },
     { "hook", do_hook }, { "lost", do_lost }, { "word", do_word },
-    { "text", do_text }, { "load", do_load }, { "types", types_statement },
-    { "alias", alias_statement }, { "gap", do_gap }, { "off", do_off },
-    { "reg", do_reg }, { "vm", do_vm }, { "watched", watched_statement },
+    { "text", do_text }, { "load", do_load }, { "gap", do_gap },
+    { "off", do_off }, { "reg", do_reg },
 };
 
 static bool run_statement(TestWorld *w, const char *word, GHashTable *a)
@@ -497,7 +499,7 @@ void test_world_events(TestWorld *w, const char *script)
     for (unsigned i = 0; lines[i]; i++) {
         run_line(w, lines[i]);
     }
-    finish_kernel(w);
+    test_world_make_kernel(w);
 }
 
 /* ---- world --------------------------------------------------------------- */

@@ -29,8 +29,11 @@
  *                                  event of this boot may be missing
  *   complete                       tracing began before the first allocation
  *   off | on | clear | reset       the commands, or a reset of the VM
+ *   mark name=                     ka mark NAME
  *   many n= va= step= size= ...    n allocations at a distance of step
  *   symbol va= name= [type=]       a symbol of the kernel; before its first use
+ *   kernel                         write the symbols so far to the journal, so
+ *                                  that it has the modules that follow
  *   inherit                        modules came with a snapshot
  *   load va=, unload va=           load or unload a module
  *   module va= name= base= size=   describe a module; then modsym va= name= for
@@ -87,6 +90,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(TestWorld, test_world_free)
 
 /** test_world_tracer() - (borrowed) the tracer. */
 KtTracer *test_world_tracer(TestWorld *w);
+/** test_world_make_kernel() - make the kernel of the symbols so far, if it was
+ *  not made yet, and finish its last module. */
+void test_world_make_kernel(TestWorld *w);
 /** test_world_context() - (borrowed) the context of commands. Its output is
  *  kept for test_world_run(). */
 McContext *test_world_context(TestWorld *w);

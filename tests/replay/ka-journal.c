@@ -7,6 +7,7 @@
  * usage: ka-journal FILE [SCRIPT]
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/lib/events.h"
 #include "tests/lib/fault-calls.h"
@@ -31,7 +32,8 @@ static void make_faults(FaultWorld *w)
     kt_faults_save(w->t);
 }
 
-/* Write the events of a script, and then its kernel and modules. */
+/* Write the events of a script, and then its kernel and modules. A script with
+ * the statement kernel has written these in their places. */
 static int write_script(const char *path, const char *script_path)
 {
     g_autofree char *script = NULL;
@@ -45,7 +47,7 @@ static int write_script(const char *path, const char *script_path)
         return 2;
     }
     w = test_world_new_at(script, path);
-    k = test_world_context(w)->kernel;
+    k = strstr(script, "\nkernel\n") ? NULL : test_world_context(w)->kernel;
     if (k) {
         kt_tracer_save_kernel(test_world_tracer(w), k, true);
     }

@@ -13,7 +13,7 @@ static void list_formats(McOut *out)
         const McExportFormat *f = &mc_export_formats[i];
 
         mc_out_printf(out, "%-12s %s%s", f->name, f->help,
-                      f->needs == MC_NEEDS_JOURNAL ? "; needs a journal" : "");
+                      mc_export_needs_journal(i) ? "; needs a journal" : "");
     }
 }
 

@@ -77,6 +77,14 @@ static void put_clean(GString *to, const char *text, size_t len, int least)
     }
 }
 
+char *mc_profile_clean(const char *text)
+{
+    GString *s = g_string_new(NULL);
+
+    put_clean(s, text, strlen(text), 0x20);
+    return g_string_free(s, FALSE);
+}
+
 /* Return (borrowed from @p) a name without blanks. Equal names have the same
  * pointer. */
 static const char *intern(McHeapProfile *p, const char *text, size_t len)

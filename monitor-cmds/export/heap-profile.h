@@ -82,6 +82,10 @@ typedef struct McHeapProfile {
     GStringChunk *names;
 } McHeapProfile;
 
+/** mc_profile_clean() - (owned) return a text as profiles keep them: bytes that
+ *  are neither visible ASCII nor blanks become \xNN; untrusted */
+char *mc_profile_clean(const char *text);
+
 McHeapProfile *mc_heap_profile_new(void);
 void mc_heap_profile_free(McHeapProfile *p);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(McHeapProfile, mc_heap_profile_free)

@@ -60,8 +60,8 @@ static char *make_query(const Job *job, char **word)
     const McArgs *args = &job->args;
     g_autoptr(GPtrArray) line = g_ptr_array_new();
     const char *const fixed[] = {
-        "--by", mc_export_formats[job->format].needs == MC_NEEDS_CACHES ?
-        "cache" : "stack", "-s", "-j", "-n", "0",
+        "--by", mc_export_by_cache(job->format) ? "cache" : "stack", "-s", "-j",
+        "-n", "0",
     };
 
     g_ptr_array_add(line, (char *)(args->base ? "diff" : "top"));
@@ -93,6 +93,8 @@ static uint64_t refused(McExportId id)
     switch (mc_export_formats[id].needs) {
     case MC_NEEDS_JOURNAL:
         return ~frames;
+    case MC_NEEDS_CACHE_JOURNAL:
+        return UINT64_MAX;
     case MC_NEEDS_CACHES:
         return frames | value | 1ull << MC_OPT_BASE;
     default:
@@ -112,8 +114,7 @@ static bool check_needs(const Job *job, GError **errp)
                     mc_options[__builtin_ctzll(others)].spelling);
         return false;
     }
-    if (mc_export_formats[job->format].needs == MC_NEEDS_JOURNAL &&
-        !job->what->file) {
+    if (mc_export_needs_journal(job->format) && !job->what->file) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
                     "export %s: needs a journal (ka -f FILE), because it has "
                     "events", args->name);

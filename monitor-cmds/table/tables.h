@@ -177,6 +177,7 @@ typedef enum McExportNeeds {
     MC_NEEDS_STACKS,
     MC_NEEDS_CACHES,
     MC_NEEDS_JOURNAL,
+    MC_NEEDS_CACHE_JOURNAL,
 } McExportNeeds;
 
 typedef enum McExportKind {
@@ -194,6 +195,19 @@ typedef struct McExportFormat {
     const char *help;
 } McExportFormat;
 extern const McExportFormat mc_export_formats[MC_EXPORT__COUNT];
+/** mc_export_needs_journal() - return true if the format has events. */
+static inline bool mc_export_needs_journal(McExportId id)
+{
+    return mc_export_formats[id].needs == MC_NEEDS_JOURNAL ||
+           mc_export_formats[id].needs == MC_NEEDS_CACHE_JOURNAL;
+}
+/** mc_export_by_cache() - return true if its sums are those by cache, not by
+ *  stack. */
+static inline bool mc_export_by_cache(McExportId id)
+{
+    return mc_export_formats[id].needs == MC_NEEDS_CACHES ||
+           mc_export_formats[id].needs == MC_NEEDS_CACHE_JOURNAL;
+}
 
 /** How ka export names the frames of stacks: --frames. */
 typedef enum McFrames {

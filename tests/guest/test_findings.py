@@ -16,7 +16,8 @@ import xml.etree.ElementTree as ET
 
 from lib.tap import Tap
 from scripts.lib import findings
-from scripts.lib.findings import baseline, finding, junit, kinds, ktap, sarif
+from scripts.lib.findings import (
+    baseline, finding, growth, junit, kinds, ktap, sarif)
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-findings.')
@@ -119,6 +120,102 @@ with tap.test('each kind has a meaning'):
     for kind in 'double-free', 'use-after-free', 'cycle', 'early-free', 'leak':
         assert len(kinds.meaning(kind)) > 20, kind
     assert kinds.meaning('new-kind') == 'new-kind'
+
+# --- growth ------------------------------------------------------------------
+
+class Answers:
+    """A guest that answers commands as ka does."""
+
+    def __init__(self, answers):
+        self.answers, self.asked = answers, []
+
+    def hmp_qmp(self, line):
+        self.asked.append(line)
+        rows = next(r for start, r in self.answers.items()
+                    if line.startswith(start))
+        return ''.join(json.dumps(row) + '\n' for row in rows)
+
+
+def diff_all(live):
+    return {'type': 'diff_all', 'live': live}
+
+
+def cache(name, live):
+    return {'type': 'diff', 'cache': name, 'live': live,
+            **({} if name else {'layer': 'vmalloc'})}
+
+
+def grown(size, *rows, total=None):
+    """The findings of a limit since 'go', if these rows are what grew."""
+    total = sum(r['live'] for r in rows) if total is None else total
+    stack = {'type': 'diff', 'stack': ['0x1'], 'live': 7,
+             'stack_symbols': ['f+0x1[m]', 'g+0x2']}
+    guest = Answers({'ka mark': [{'type': 'mark'}],
+                     'ka diff sweep-1 --by cache': [diff_all(total), *rows],
+                     'ka diff sweep-1 --by stack': [diff_all(total), stack]})
+    limits = [growth.read_limit('go', size)]
+    growth.set_marks(guest, limits, 'ready', True)
+    assert not guest.asked, guest.asked
+    for console in 'ready go', 'ready go on':
+        growth.set_marks(guest, limits, console, True)
+    assert guest.asked == ['ka mark sweep-1 -j'], guest.asked
+    found = growth.findings(guest, limits)
+    assert not list(growth.why_not_known(limits))
+    return found
+
+
+with tap.test('growth: each cache that is over the limit is a finding'):
+    a, b = grown('1K', cache('dentry', 5000), cache('inode', 1024),
+                 cache(None, 1025), cache('c', -9000))
+    assert (a.title, b.title) == ('growth of dentry', 'growth of [vmalloc]')
+    assert '5000 bytes' in a.text and 'f+0x1[m] g+0x2' in a.text, a.text
+    assert a.kind == 'growth' and a.place is None and a.fold != b.fold
+    again, = grown('4K', cache('dentry', 5000))
+    assert again.fold == a.fold
+    assert not grown('1K', cache('dentry', 1024))
+    assert not grown('1K', {'none': 'nothing was allocated'}, total=0)
+
+with tap.test('growth: copies of a cache are added up, and so are all caches'):
+    a, = grown('1K', cache('kmalloc-rnd-01-64', 600),
+               cache('kmalloc-rnd-15-64', 600))
+    assert a.title == 'growth of kmalloc-64', a
+    a, = grown('1K', cache('a', 600), cache('b', 600))
+    assert a.title == 'growth of all memory' and '1200 bytes' in a.text, a
+
+with tap.test('growth: what is not known is said'):
+    guest = Answers({'ka mark': [{'fail': 'too many marks'}],
+                     'ka diff': [{'fail': 'no such mark'}]})
+    limits = [growth.read_limit(text, '1') for text in ('a', 'b', 'c')]
+    growth.set_marks(guest, limits[:1], 'a', True)
+    growth.set_marks(guest, limits[1:2], 'b', False)
+    assert growth.findings(guest, limits) == []
+    why = list(growth.why_not_known(limits))
+    assert len(why) == 3 and 'too many marks' in why[0], why
+    assert 'had ended' in why[1] and 'never came' in why[2], why
+    limit = growth.Limit('a', 1, 'sweep-1')
+    assert growth.findings(guest, [limit]) == [] and 'no such' in limit.why
+
+with tap.test('growth: sizes'):
+    for text, size in ('0', 0), ('7', 7), ('2K', 2048), ('3M', 3 << 20), (
+            '1G', 1 << 30):
+        assert growth.read_limit('x', text).size == size, text
+    for text in '', '-1', '1T', 'K', '1.5M', '1KK', '1 K', '1\n', '\u0661':
+        try:
+            growth.read_limit('x', text)
+        except ValueError:
+            continue
+        raise AssertionError(text)
+
+with tap.test('growth: every format has it, hostile names or not'):
+    for what, name in {'plain': 'dentry', **HOSTILE}.items():
+        made = report(*grown('1K', cache(name, 5000)))
+        root = ET.fromstring(render(junit, made).encode())
+        assert root[0].get('failures') == '1', what
+        assert 'not ok 1 growth of' in render(ktap, made), what
+        result, = json.loads(render(sarif, made))['runs'][0]['results']
+        assert result['ruleId'] == 'growth', what
+        known = baseline.Baseline(baseline.render(made))
+        assert all(map(known.why_known, made.findings)), what
 
 # --- JUnit -------------------------------------------------------------------
 

@@ -141,6 +141,21 @@ with tap.test('a marker on the console ends the wait'):
     text = expect(0, sweep('--marker', 'KA-DONE', '--append', 'ka.end=wait'))
     assert 'swept at marker' in text, text
 
+with tap.test('live bytes that grew: status 1; a mark that never comes: 2'):
+    text = expect(1, sweep('--max-growth', 'Linux version', '1',
+                           '--max-growth', 'Linux version', '1G',
+                           '--append', 'ka.end=poweroff'))
+    assert 'growth of ' in text, text
+    assert "since 'Linux version', the limit is 1\n" in text, text
+    assert 'the limit is 1073741824' not in text, text
+    assert '  the stacks that grew most' in text, text
+    expect(0, sweep('--max-growth', 'Linux version', '1G',
+                    '--append', 'ka.end=poweroff'))
+    text = expect(2, sweep('--max-growth', 'NEVER', '1G',
+                           '--append', 'ka.end=poweroff'))
+    assert "growth since 'NEVER': it never came" in text, text
+    assert sweep('--max-growth', 'x', '1T')[0] == 2
+
 initrd = initrd_with_errors()
 bad = ('--initrd', initrd, '--append',
        'ka.run=errors ka.n=double-free ka.end=poweroff')

@@ -11,11 +11,13 @@ TABLES = ('errors.def', 'slab-findings.def', 'slab-problems.def')
 ROW = re.compile(r'^KT_\w+\(\w+, "([\w-]+)",((?:\s*"[^"]*")+)\)', re.M)
 LEAK = 'a block is not freed, and nothing that is in use refers to it'
 
+GROWTH = 'more bytes are live than the limit allows, since a mark of the run'
+
 
 @functools.lru_cache(maxsize=None)
 def meanings():
     """{kind: what it means, in one line}."""
-    found = {'leak': LEAK}
+    found = {'leak': LEAK, 'growth': GROWTH}
     for table in TABLES:
         with open(os.path.join(API, table), encoding='utf-8') as f:
             for kind, text in ROW.findall(f.read()):

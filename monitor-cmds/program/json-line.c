@@ -2,6 +2,8 @@
 /* A line of JSON: see json-line.h. */
 #include "monitor-cmds/program/json-line.h"
 
+#include <string.h>
+
 /* The deepest nesting of a line; QMP's own messages need less than ten. */
 #define MAX_DEPTH   64u
 
@@ -67,4 +69,30 @@ JsonArray *ka_json_list(JsonObject *object, const char *key)
 
     return node && JSON_NODE_HOLDS_ARRAY(node) ? json_node_get_array(node) :
                                                  NULL;
+}
+
+const char *ka_json_text_at(JsonArray *list, unsigned i)
+{
+    JsonNode *node = list && i < json_array_get_length(list) ?
+                     json_array_get_element(list, i) : NULL;
+
+    return node && json_node_get_value_type(node) == G_TYPE_STRING ?
+           json_node_get_string(node) : NULL;
+}
+
+void ka_json_each(const char *answer, KaJsonRow *row, void *opaque)
+{
+    g_autoptr(JsonParser) parser = json_parser_new();
+
+    for (const char *line = answer; *line;) {
+        size_t len = strcspn(line, "\n");
+        g_autofree char *copy = g_strndup(line, len);
+        JsonObject *o = ka_json_parse(parser, copy, len);
+        const char *type = ka_json_text(o, "type");
+
+        if (o && !row(opaque, o, type ? type : "")) {
+            break;
+        }
+        line += len + (line[len] == '\n');
+    }
 }

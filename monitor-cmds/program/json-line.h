@@ -19,5 +19,14 @@ const char *ka_json_text(JsonObject *object, const char *key);
 bool ka_json_number(JsonObject *object, const char *key, int64_t *out);
 /** ka_json_list() - return (borrowed) the array of a member, or NULL. */
 JsonArray *ka_json_list(JsonObject *object, const char *key);
+/** ka_json_text_at() - return (borrowed) a text of a list, NULL if @list
+ *  (nullable) has no such text. */
+const char *ka_json_text_at(JsonArray *list, unsigned i);
+
+/** KaJsonRow - read an object; @type: its member "type", or "". Return false to
+ *  end. */
+typedef bool KaJsonRow(void *opaque, JsonObject *o, const char *type);
+/** ka_json_each() - call @row for each line of an answer that is an object */
+void ka_json_each(const char *answer, KaJsonRow *row, void *opaque);
 
 #endif /* MC_JSON_LINE_H */

@@ -16,13 +16,12 @@
 #include "monitor-cmds/parse/parse.h"
 #include "monitor-cmds/program/ka.h"
 #include "monitor-cmds/program/output-file.h"
-#include "monitor-cmds/program/profile-reader.h"
+#include "monitor-cmds/program/profile-source.h"
 
-/** struct Job - an export. @replay: NULL: of a VM. @query: the line that
- *  answers with the sums */
+/** struct Job - an export. @query: the line that answers with the sums */
 typedef struct Job {
     const KaExport *what;
-    KtReplay *replay;
+    KaSource source;
     McExportId format;
     char *query;
     McArgs args;
@@ -147,98 +146,6 @@ static bool check_args(Job *job, GError **errp)
     return check_needs(job, errp);
 }
 
-/* ---- asking -------------------------------------------------------------- */
-
-static int query(const Job *job, const char *line, char **answer)
-{
-    return job->replay ? ka_query_replay(job->replay, job->what->file, line,
-                                         job->what->until_us, answer) :
-                         ka_query_vm(job->what->socket, line, false, answer);
-}
-
-/* Ask for something that an export can do without. Return (owned) the answer,
- * or "". */
-static char *query_maybe(const Job *job, const char *line)
-{
-    char *answer = NULL;
-
-    query(job, line, &answer);
-    return answer ? answer : g_strdup("");
-}
-
-static void note_source(const Job *job, McHeapProfile *p)
-{
-    if (job->replay) {
-        g_autofree char *name = g_path_get_basename(job->what->file);
-
-        mc_heap_profile_note(p, "from the journal %s", name);
-    } else {
-        mc_heap_profile_note(p, "from a running VM");
-    }
-    mc_heap_profile_note(p, "sums: ka %s", job->query);
-    if (p->us) {
-        mc_heap_profile_note(p, "as of guest microsecond %" PRIu64, p->us);
-    }
-}
-
-static void note_missing(const Job *job, McHeapProfile *p)
-{
-    g_autofree char *stat = query_maybe(job, "stat -j");
-    g_autofree char *errors = query_maybe(job, "error -j -n 1");
-    unsigned n = ka_profile_read_state(p, stat, errors);
-    g_autofree char *file = !job->replay ? NULL :
-        ka_missing_text(kt_replay_info(job->replay));
-
-    if (file) {
-        mc_heap_profile_note(p, "missing: %s", file);
-    }
-    if (!n && !file) {
-        mc_heap_profile_note(p, "complete: recorded from the first allocation "
-                             "on, without gaps");
-    }
-}
-
-/* Compare the stacks with the totals of ka top: an export has all of them. */
-static void note_difference(McHeapProfile *p)
-{
-    int64_t live = 0;
-
-    for (unsigned i = 0; i < p->stack->len; i++) {
-        live += g_array_index(p->stack, McProfileStack,
-                              i).value[MC_TOP_live];
-    }
-    if (live != p->total.value[MC_TOP_live]) {
-        mc_heap_profile_note(p, "missing: the stacks have %" PRId64 " live "
-                             "bytes, the total of ka top is %" PRId64, live,
-                             p->total.value[MC_TOP_live]);
-    }
-}
-
-/* Fill @p. Return an exit status. */
-static int fill(const Job *job, McHeapProfile *p)
-{
-    g_autofree char *sums = NULL, *ranges = NULL, *refused = NULL;
-    int rc = query(job, job->query, &sums);
-
-    if (rc != KA_ANSWERED && !sums) {
-        return rc;
-    }
-    refused = ka_answer_error(sums);
-    if (refused) {
-        return fail(refused);
-    }
-    if (!ka_profile_read_sums(p, sums)) {
-        fail("the answer to ka top is damaged");
-        return KA_NO_ANSWER;
-    }
-    ranges = query_maybe(job, "base -v -j");
-    ka_profile_read_ranges(p, ranges);
-    note_source(job, p);
-    note_missing(job, p);
-    note_difference(p);
-    return KA_ANSWERED;
-}
-
 /* ---- writing ------------------------------------------------------------- */
 
 /* Return (borrowed) the kernel of the journal if its addresses are known. */
@@ -246,10 +153,10 @@ static const GsKernel *kernel_of(const Job *job)
 {
     KtStatus status = { 0 };
 
-    if (job->replay) {
-        kt_replay_status(job->replay, &status);
+    if (job->source.replay) {
+        kt_replay_status(job->source.replay, &status);
     }
-    return status.kernel_found ? kt_replay_kernel(job->replay) : NULL;
+    return status.kernel_found ? kt_replay_kernel(job->source.replay) : NULL;
 }
 
 static int write_to(const Job *job, const McHeapProfile *p)
@@ -282,17 +189,14 @@ static int run(Job *job)
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     int rc;
 
-    if (job->what->file) {
-        job->replay = ka_read_file(job->what->file, job->what->until_us);
-        if (!job->replay) {
-            return KA_NO_ANSWER;
-        }
+    if (!ka_source_open(&job->source)) {
+        return KA_NO_ANSWER;
     }
-    rc = fill(job, p);
+    rc = ka_source_fill(&job->source, job->query, p);
     if (rc == KA_ANSWERED) {
         rc = write_to(job, p);
     }
-    g_clear_pointer(&job->replay, kt_replay_free);
+    ka_source_close(&job->source);
     return rc;
 }
 
@@ -301,7 +205,11 @@ int ka_export(const KaExport *what, char **word)
     static const McContext none = { 0 };
     g_autofree char *line = ka_join_words(word);
     g_autoptr(GError) error = NULL;
-    Job job = { .what = what };
+    Job job = {
+        .what = what,
+        .source = { .file = what->file, .socket = what->socket,
+                    .until_us = what->until_us },
+    };
     bool parsed;
     int rc;
 

@@ -9,48 +9,18 @@
 /* Frames of a stack that are read; ka's stacks are shorter. */
 #define MAX_FRAMES  1024u
 
-/** struct Reader - @row: called for each object, with its type; @image: the
- *  range of the kernel's image is known */
+/** struct Reader - @image: the range of the kernel's image is known */
 typedef struct Reader {
     McHeapProfile *profile;
     bool image;
-    bool (*row)(struct Reader *r, JsonObject *o, const char *type);
-    JsonParser *parser;
     bool totals;
     unsigned notes;
 } Reader;
-
-/* Call @row for each line, until it returns false. */
-static void read_lines(Reader *r, const char *answer)
-{
-    r->parser = json_parser_new();
-    for (const char *line = answer; *line;) {
-        size_t len = strcspn(line, "\n");
-        g_autofree char *copy = g_strndup(line, len);
-        JsonObject *o = ka_json_parse(r->parser, copy, len);
-        const char *type = ka_json_text(o, "type");
-
-        if (o && !r->row(r, o, type ? type : "")) {
-            break;
-        }
-        line += len + (line[len] == '\n');
-    }
-    g_clear_object(&r->parser);
-}
 
 static uint64_t address_of(const char *text)
 {
     return text && g_str_has_prefix(text, "0x") ?
            g_ascii_strtoull(text + 2, NULL, 16) : 0;
-}
-
-static const char *text_at(JsonArray *list, unsigned i)
-{
-    JsonNode *node = list && i < json_array_get_length(list) ?
-                     json_array_get_element(list, i) : NULL;
-
-    return node && json_node_get_value_type(node) == G_TYPE_STRING ?
-           json_node_get_string(node) : NULL;
 }
 
 /* ---- sums ---------------------------------------------------------------- */
@@ -74,8 +44,9 @@ static void read_stack(McHeapProfile *p, JsonObject *o)
     g_autofree unsigned *frame = g_new(unsigned, n + 1);
 
     for (unsigned i = 0; i < n; i++) {
-        frame[i] = mc_heap_profile_frame(p, address_of(text_at(pcs, i)),
-                                         text_at(names, i));
+        uint64_t pc = address_of(ka_json_text_at(pcs, i));
+
+        frame[i] = mc_heap_profile_frame(p, pc, ka_json_text_at(names, i));
     }
     read_values(mc_heap_profile_stack(p, frame, n), o);
 }
@@ -112,8 +83,9 @@ static void note_totals(Reader *r, JsonObject *o)
     }
 }
 
-static bool read_sum(Reader *r, JsonObject *o, const char *type)
+static bool read_sum(void *opaque, JsonObject *o, const char *type)
 {
+    Reader *r = opaque;
     int64_t us;
 
     if (!strcmp(type, "top") || !strcmp(type, "diff")) {
@@ -133,16 +105,17 @@ static bool read_sum(Reader *r, JsonObject *o, const char *type)
 
 bool ka_profile_read_sums(McHeapProfile *p, const char *answer)
 {
-    Reader r = { .profile = p, .row = read_sum };
+    Reader r = { .profile = p };
 
-    read_lines(&r, answer);
+    ka_json_each(answer, read_sum, &r);
     return r.totals;
 }
 
 /* ---- ranges -------------------------------------------------------------- */
 
-static bool read_range(Reader *r, JsonObject *o, const char *type)
+static bool read_range(void *opaque, JsonObject *o, const char *type)
 {
+    Reader *r = opaque;
     const char *name = ka_json_text(o, "name");
     const char *note = ka_json_text(o, "note");
     const char *start = ka_json_text(o, "start");
@@ -167,9 +140,9 @@ static bool read_range(Reader *r, JsonObject *o, const char *type)
 
 void ka_profile_read_ranges(McHeapProfile *p, const char *answer)
 {
-    Reader r = { .profile = p, .row = read_range };
+    Reader r = { .profile = p };
 
-    read_lines(&r, answer);
+    ka_json_each(answer, read_range, &r);
 }
 
 /* ---- what is missing ----------------------------------------------------- */
@@ -181,8 +154,9 @@ static const KtCounter missing[] = {
     KT_CNT_JOURNAL_LOST,
 };
 
-static bool read_stat(Reader *r, JsonObject *o, const char *type)
+static bool read_stat(void *opaque, JsonObject *o, const char *type)
 {
+    Reader *r = opaque;
     const char *banner = ka_json_text(o, "kernel.banner");
 
     if (banner) {
@@ -201,8 +175,9 @@ static bool read_stat(Reader *r, JsonObject *o, const char *type)
     return true;
 }
 
-static bool read_incomplete(Reader *r, JsonObject *o, const char *type)
+static bool read_incomplete(void *opaque, JsonObject *o, const char *type)
 {
+    Reader *r = opaque;
     const char *complete = ka_json_text(o, "complete");
 
     if (!strcmp(type, "incomplete") && !g_strcmp0(complete, "no")) {
@@ -216,11 +191,10 @@ static bool read_incomplete(Reader *r, JsonObject *o, const char *type)
 unsigned ka_profile_read_state(McHeapProfile *p, const char *stat,
                                const char *errors)
 {
-    Reader r = { .profile = p, .row = read_stat };
+    Reader r = { .profile = p };
 
-    read_lines(&r, stat);
-    r.row = read_incomplete;
-    read_lines(&r, errors);
+    ka_json_each(stat, read_stat, &r);
+    ka_json_each(errors, read_incomplete, &r);
     return r.notes;
 }
 

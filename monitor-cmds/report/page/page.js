@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The page: summary, errors, and what the controls do. */
+
+const VIEWS = [
+    ["live", "live bytes"], ["blocks", "live blocks"],
+    ["reserved", "allocated bytes"], ["allocs", "allocations"],
+];
+
+function fillSummary(data) {
+    const facts = [
+        ["live", formatBytes(data.total.live)],
+        ["live blocks", formatCount(data.total.blocks)],
+        ["allocations", formatCount(data.total.allocs)],
+        ["allocated", formatBytes(data.total.reserved)],
+        ["stacks", formatCount(data.stacks_seen)],
+        ["errors", formatCount(data.errors)],
+        ["as of", formatCount(data.us) + " us"],
+    ];
+
+    byId("source").textContent = data.source;
+    byId("kernel").textContent = data.kernel || "unknown kernel";
+    for (const [name, value] of facts) {
+        byId("facts").append(element("dt", name), element("dd", value));
+    }
+    byId("facts").lastChild.title = "microseconds of the guest";
+    for (const note of data.notes) {
+        const item = element("li", note);
+
+        item.className = note.startsWith("missing: ") ? "missing" : "note";
+        byId("notes").append(item);
+    }
+}
+
+/* ---- errors -------------------------------------------------------------- */
+
+/* The stacks of a card side by side; outer frames that all have are folded. */
+function stackBoxes(card, strings) {
+    const stacks = card.stacks.filter(s => s);
+    const common = commonOuter(stacks.map(s => s.frames));
+    const box = element("div");
+
+    box.className = "stacks";
+    for (const s of stacks) {
+        const own = s.frames.slice(0, s.frames.length - common);
+        const list = element("ol");
+
+        for (const frame of own) {
+            list.append(element("li", strings[frame]));
+        }
+        box.append(element("div", null, element("h4", strings[s.when]), list));
+    }
+    if (!common) {
+        return [box];
+    }
+    const outer = element("ol");
+    for (const frame of stacks[0].frames.slice(-common)) {
+        outer.append(element("li", strings[frame]));
+    }
+    return [box, element("details", null,
+                         element("summary", "outer frames of all: " + common),
+                         outer)];
+}
+
+function errorCard(card, data) {
+    const strings = data.strings, address = strings[card.address];
+    const e = element("article", null, element("h3", strings[card.title]));
+    const hashes = "fold " + strings[card.fold] + ", exact " +
+        strings[card.exact] + (card.weak ? " (weak: a stack is not whole)" :
+                               "");
+
+    for (const alt of card.alt) {
+        e.append(element("p", "also: " + strings[alt]));
+    }
+    e.append(element("p", strings[card.block]), ...stackBoxes(card, strings));
+    e.append(element("p", hashes));
+    if (address) {
+        const commands = element("pre", data.command + " error " + address +
+                                 " -l\n" + data.command + " show " + address +
+                                 " -l\n");
+        e.append(commands);
+    }
+    return e;
+}
+
+function fillErrors(data) {
+    const left = data.errors - data.cards.length;
+
+    byId("error-count").textContent = data.errors ?
+        formatCount(data.errors) + " errors" : "No errors were found.";
+    for (const card of data.cards) {
+        byId("cards").append(errorCard(card, data));
+    }
+    if (left > 0) {
+        byId("cards").append(element("p", "(" + formatCount(left) +
+                                     " more errors)"));
+    }
+}
+
+/* ---- controls ------------------------------------------------------------ */
+
+function searchFlame(flame) {
+    const text = byId("search").value;
+    const expression = text ? compileSearch(text) : null;
+    const found = flame.find(expression);
+
+    byId("search").classList.toggle("bad", Boolean(text) && !expression);
+    byId("found").textContent = !text ? "" : !found ? "no expression" :
+        formatCount(found.nodes) + " frames, " +
+        formatValue(flame.key, found.sum) + " in their stacks (" +
+        formatPart(found.sum, flame.tree[flame.key][0]) + ")";
+}
+
+function connect(flame) {
+    const change = () => {
+        flame.choose(byId("view").value, byId("invert").checked);
+        searchFlame(flame);
+    };
+
+    for (const [key, name] of VIEWS) {
+        const option = element("option", name);
+
+        option.value = key;
+        byId("view").append(option);
+    }
+    byId("view").addEventListener("change", change);
+    byId("invert").addEventListener("change", change);
+    byId("search").addEventListener("input", () => searchFlame(flame));
+    byId("reset").addEventListener("click", () => flame.zoomTo(0));
+    document.addEventListener("keydown", e => {
+        const typing = /INPUT|SELECT|TEXTAREA/.test(e.target.tagName);
+
+        if (e.key === "/" && !typing) {
+            byId("search").focus();
+            e.preventDefault();
+        } else if (e.key === "i" && !typing && !e.ctrlKey && !e.metaKey) {
+            byId("invert").click();
+        }
+    });
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener(
+        "change", () => flame.draw());
+    window.addEventListener("beforeprint", () => flame.draw());
+}
+
+function start() {
+    const data = JSON.parse(byId("data").textContent);
+
+    document.body.classList.add("scripts");
+    byId("page").hidden = false;
+    fillSummary(data);
+    const flame = new Flame(byId("flame"), byId("status"), data);
+    connect(flame);
+    new Tables(data);
+    fillErrors(data);
+    return {data, flame};
+}
+
+if (typeof document !== "undefined") {
+    window.kaPage = start();
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The tables of ka top. Texts get into the page only as textContent. */
+
+/* Return a new element with a text and children. */
+function element(name, text, ...children) {
+    const e = document.createElement(name);
+
+    if (text !== null && text !== undefined) {
+        e.textContent = text;
+    }
+    e.append(...children);
+    return e;
+}
+
+function byId(id) {
+    return document.getElementById(id);
+}
+
+class Tables {
+    constructor(data) {
+        this.data = data;
+        this.columns = data.columns.filter(c => !c.rare);
+        this.table = data.tables[0];
+        this.key = "live";
+        this.descending = true;
+        this.expression = /(?:)/;
+        for (const t of data.tables) {
+            byId("by").append(element("option", t.by));
+        }
+        byId("by").addEventListener("change", e => {
+            this.table = data.tables[e.target.selectedIndex];
+            this.fill();
+        });
+        byId("filter").addEventListener("input", e => {
+            const found = compileSearch(e.target.value);
+
+            e.target.classList.toggle("bad", !found);
+            this.expression = found || this.expression;
+            this.fill();
+        });
+        byId("copy").addEventListener("click", () => this.copy());
+        this.fill();
+    }
+
+    /* The rows that are shown, as numbers in the columns. */
+    rows() {
+        return pickRows(this.table, this.data.strings, this.key,
+                        this.descending, this.expression);
+    }
+
+    sort(key) {
+        this.descending = this.key === key ? !this.descending : key !== "name";
+        this.key = key;
+        this.fill();
+    }
+
+    heading(key, help) {
+        const button = element("button", key);
+        const cell = element("th", null, button);
+
+        button.title = help;
+        button.addEventListener("click", () => {
+            this.sort(key);
+            byId("rows").querySelector("[aria-sort] button").focus();
+        });
+        if (key === this.key) {
+            cell.setAttribute("aria-sort", this.descending ? "descending" :
+                              "ascending");
+        }
+        return cell;
+    }
+
+    line(name, value) {
+        const row = element("tr", null, element("td", name));
+
+        for (const c of this.columns) {
+            const n = value(c.key);
+
+            row.append(element("td", n === null ? "-" : formatCount(n)));
+        }
+        return row;
+    }
+
+    fill() {
+        const t = this.table, names = this.data.strings;
+        const head = element("tr", null, this.heading("name", "by " + t.by));
+        const body = element("tbody");
+
+        for (const c of this.columns) {
+            head.append(this.heading(c.key, c.help));
+        }
+        for (const i of this.rows()) {
+            body.append(this.line(names[t.name[i]], key => t[key][i]));
+        }
+        if (t.more) {
+            body.append(this.line("(" + formatCount(t.more) + " more rows)",
+                                  key => t.rest[key]));
+        }
+        const foot = this.line("all", key => this.data.total[key]);
+        byId("rows").replaceChildren(element("thead", null, head), body,
+                                     element("tfoot", null, foot));
+    }
+
+    tsv() {
+        const t = this.table, keys = this.columns.map(c => c.key);
+        const rows = this.rows().map(i => [
+            this.data.strings[t.name[i]], ...keys.map(k => t[k][i])]);
+
+        return toTsv([["name", ...keys], ...rows]);
+    }
+
+    /* A page of a file may not have the clipboard: then the text is selected
+     * for the user. */
+    copy() {
+        const box = byId("tsv");
+
+        box.value = this.tsv();
+        box.hidden = false;
+        box.select();
+        if (navigator.clipboard) {
+            navigator.clipboard.writeText(box.value).then(() => {
+                box.hidden = true;
+            }, () => {});
+        }
+    }
+}

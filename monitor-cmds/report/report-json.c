@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The data of a page as JSON: columns, with texts as numbers of one table. No
+ * character can end the script element in which the data stand: "<" is \u003c.
+ */
+#include "monitor-cmds/report/report-data.h"
+#include "monitor-cmds/report/stack-tree.h"
+
+#include <string.h>
+
+void mc_put_json_text(GString *to, const char *text)
+{
+    g_string_append_c(to, '"');
+    for (const char *c = text; *c; c++) {
+        if (*c < 0x20 || *c >= 0x7f || strchr("\"\\<>&'", *c)) {
+            g_string_append_printf(to, "\\u%04x", (unsigned char)*c);
+        } else {
+            g_string_append_c(to, *c);
+        }
+    }
+    g_string_append_c(to, '"');
+}
+
+static void put_key(GString *to, const char *key)
+{
+    char before = to->len ? to->str[to->len - 1] : '{';
+
+    if (before != '{' && before != '[') {
+        g_string_append_c(to, ',');
+    }
+    mc_put_json_text(to, key);
+    g_string_append_c(to, ':');
+}
+
+static void put_text(GString *to, const char *key, const char *text)
+{
+    put_key(to, key);
+    mc_put_json_text(to, text);
+}
+
+static void put_number(GString *to, const char *key, int64_t n)
+{
+    put_key(to, key);
+    g_string_append_printf(to, "%" PRId64, n);
+}
+
+/* Append a value of a list. */
+static void put_item(GString *to, int64_t n)
+{
+    g_string_append_printf(to, to->str[to->len - 1] == '[' ?
+                           "%" PRId64 : ",%" PRId64, n);
+}
+
+static void put_ids(GString *to, const char *key, const GArray *ids)
+{
+    put_key(to, key);
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < ids->len; i++) {
+        put_item(to, g_array_index(ids, unsigned, i));
+    }
+    g_string_append_c(to, ']');
+}
+
+/* ---- trees --------------------------------------------------------------- */
+
+static void put_tree(GString *to, const char *key, const GArray *tree)
+{
+    const char *const own[] = { "depth", "name", "cut" };
+
+    put_key(to, key);
+    g_string_append_c(to, '{');
+    for (unsigned i = 0; i < 3 + MC_TREE_VALUES; i++) {
+        put_key(to, i < 3 ? own[i] : mc_top_columns[mc_tree_value[i - 3]].key);
+        g_string_append_c(to, '[');
+        for (unsigned k = 0; k < tree->len; k++) {
+            const McTreeNode *n = &g_array_index(tree, McTreeNode, k);
+
+            put_item(to, i == 0 ? n->depth : i == 1 ? n->name :
+                     i == 2 ? (int64_t)n->cut : n->value[i - 3]);
+        }
+        g_string_append_c(to, ']');
+    }
+    g_string_append_c(to, '}');
+}
+
+static void put_trees(GString *to, McReport *r)
+{
+    g_autoptr(GArray) down = mc_stack_tree_new(r->profile, r->strings, false,
+                                               MC_TREE_NODES);
+    g_autoptr(GArray) up = mc_stack_tree_new(r->profile, r->strings, true,
+                                             MC_TREE_NODES);
+
+    put_tree(to, "down", down);
+    put_tree(to, "up", up);
+}
+
+/* ---- tables -------------------------------------------------------------- */
+
+static void put_value(GString *to, const McReportRow *row, unsigned id)
+{
+    if (row->known >> id & 1) {
+        g_string_append_printf(to, "%" PRId64, row->value[id]);
+    } else {
+        g_string_append(to, "null");
+    }
+}
+
+/* Append the values of one row as an object. */
+static void put_row(GString *to, const char *key, const McReportRow *row)
+{
+    put_key(to, key);
+    g_string_append_c(to, '{');
+    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+        put_key(to, mc_top_columns[i].key);
+        put_value(to, row, i);
+    }
+    g_string_append_c(to, '}');
+}
+
+static void put_columns(GString *to, const McReportTable *t)
+{
+    put_key(to, "name");
+    g_string_append_c(to, '[');
+    for (unsigned k = 0; k < t->row->len; k++) {
+        put_item(to, g_array_index(t->row, McReportRow, k).name);
+    }
+    g_string_append_c(to, ']');
+    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+        put_key(to, mc_top_columns[i].key);
+        g_string_append_c(to, '[');
+        for (unsigned k = 0; k < t->row->len; k++) {
+            g_string_append(to, k ? "," : "");
+            put_value(to, &g_array_index(t->row, McReportRow, k), i);
+        }
+        g_string_append_c(to, ']');
+    }
+}
+
+static void put_tables(GString *to, const McReport *r)
+{
+    put_key(to, "tables");
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < r->table->len; i++) {
+        const McReportTable *t = &g_array_index(r->table, McReportTable, i);
+
+        g_string_append(to, i ? ",{" : "{");
+        put_text(to, "by", t->by);
+        put_columns(to, t);
+        put_number(to, "more", (int64_t)t->more);
+        put_row(to, "rest", &t->rest);
+        g_string_append_c(to, '}');
+    }
+    g_string_append_c(to, ']');
+}
+
+/* The columns, for headings and explanations. */
+static void put_heads(GString *to)
+{
+    put_key(to, "columns");
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
+        g_string_append(to, i ? ",{" : "{");
+        put_text(to, "key", mc_top_columns[i].key);
+        put_text(to, "help", mc_top_columns[i].help);
+        put_number(to, "rare", mc_top_columns[i].group == MC_TOP_V);
+        g_string_append_c(to, '}');
+    }
+    g_string_append_c(to, ']');
+}
+
+/* ---- errors -------------------------------------------------------------- */
+
+static void put_parts(GString *to, const McReportCard *c)
+{
+    put_key(to, "stacks");
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < MC_CARD__COUNT; i++) {
+        const McCardPart *part = &c->part[i];
+
+        g_string_append(to, i ? "," : "");
+        if (!part->frame) {
+            g_string_append(to, "null");
+            continue;
+        }
+        g_string_append_c(to, '{');
+        put_number(to, "when", part->when);
+        put_ids(to, "frames", part->frame);
+        g_string_append_c(to, '}');
+    }
+    g_string_append_c(to, ']');
+}
+
+static void put_card(GString *to, const McReportCard *c)
+{
+    g_string_append_c(to, '{');
+    put_number(to, "title", c->title);
+    put_ids(to, "alt", c->alt);
+    put_number(to, "fold", c->fold);
+    put_number(to, "exact", c->exact);
+    put_number(to, "kind", c->kind);
+    put_number(to, "block", c->block);
+    put_number(to, "address", c->address);
+    put_number(to, "weak", c->weak);
+    put_parts(to, c);
+    g_string_append_c(to, '}');
+}
+
+static void put_cards(GString *to, const McReport *r)
+{
+    put_number(to, "errors", (int64_t)r->errors);
+    put_key(to, "cards");
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < r->card->len; i++) {
+        g_string_append(to, i ? "," : "");
+        put_card(to, &g_array_index(r->card, McReportCard, i));
+    }
+    g_string_append_c(to, ']');
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+static void put_meta(GString *to, const McReport *r)
+{
+    const McHeapProfile *p = r->profile;
+    McReportRow total = { .known = p->total.known };
+
+    memcpy(total.value, p->total.value, sizeof(total.value));
+    put_number(to, "schema", 1);
+    put_text(to, "source", r->source);
+    put_text(to, "command", r->command);
+    put_text(to, "kernel", p->banner ? p->banner : "");
+    put_number(to, "us", (int64_t)p->us);
+    put_number(to, "stacks_seen", p->stack->len);
+    put_row(to, "total", &total);
+    put_number(to, "missing", p->missing);
+    put_key(to, "notes");
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < p->note->len; i++) {
+        g_string_append(to, i ? "," : "");
+        mc_put_json_text(to, p->note->pdata[i]);
+    }
+    g_string_append_c(to, ']');
+}
+
+static void put_strings(GString *to, const McStrings *s)
+{
+    put_key(to, "strings");
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < s->text->len; i++) {
+        g_string_append(to, i ? "," : "");
+        mc_put_json_text(to, mc_strings_text(s, i));
+    }
+    g_string_append_c(to, ']');
+}
+
+void mc_put_report_json(GString *to, McReport *r)
+{
+    g_string_append_c(to, '{');
+    put_meta(to, r);
+    put_trees(to, r);
+    put_heads(to);
+    put_tables(to, r);
+    put_cards(to, r);
+    put_strings(to, r->strings);
+    g_string_append_c(to, '}');
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The page: no name gets out of its place, and limits are kept and counted. */
+#include "tests/lib/test-main.h"
+#include "tests/lib/export-world.h"
+#include "monitor-cmds/report/report-html.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* (owned) The page. */
+static char *page_of(McReport *r)
+{
+    char *bytes = NULL, *copy;
+    size_t n = 0;
+    FILE *to = open_memstream(&bytes, &n);
+
+    mc_write_report(r, to);
+    g_assert_cmpint(fclose(to), ==, 0);
+    copy = g_strndup(bytes, n);
+    free(bytes);
+    return copy;
+}
+
+static unsigned count(const char *text, const char *word)
+{
+    unsigned n = 0;
+
+    for (; (text = strstr(text, word)); text++) {
+        n++;
+    }
+    return n;
+}
+
+/* Add a card whose texts are all this one. */
+static void add_card(McReport *r, const char *text)
+{
+    McReportCard *c = mc_report_card(r);
+    unsigned id = mc_report_text(r, text);
+
+    if (!c) {
+        return;
+    }
+    c->title = c->fold = c->exact = c->kind = c->block = c->address = id;
+    g_array_append_val(c->alt, id);
+    c->part[MC_CARD_ERROR].when = id;
+    c->part[MC_CARD_ERROR].frame = g_array_new(FALSE, FALSE, sizeof(unsigned));
+    g_array_append_val(c->part[MC_CARD_ERROR].frame, id);
+}
+
+#define MARKUP "</script><img src=x onerror=alert(1)>\"'&<!--]]>\x01\xff\n"
+
+static void names_stay_text(void)
+{
+    g_autoptr(McReport) r = mc_report_new();
+    g_autoptr(McReport) clean = mc_report_new();
+    McReportRow row = { 0 };
+    g_autofree char *page = NULL, *other = page_of(clean);
+    unsigned n;
+
+    mc_heap_profile_free(r->profile);
+    r->profile = export_hostile(&n);
+    g_free(r->source);
+    g_free(r->command);
+    r->source = g_strdup(MARKUP);
+    r->command = g_strdup(MARKUP);
+    row.name = mc_report_text(r, MARKUP);
+    mc_report_row(mc_report_table(r, "task"), &row);
+    add_card(r, MARKUP);
+    page = page_of(r);
+    g_assert_true(g_str_is_ascii(page));
+    g_assert_cmpuint(count(page, "<img"), ==, 0);
+    g_assert_cmpuint(count(page, "<b>"), ==, 0);
+    g_assert_cmpuint(count(page, "<!--"), ==, count(other, "<!--"));
+    g_assert_cmpuint(count(page, "<script"), ==, count(other, "<script"));
+    g_assert_cmpuint(count(page, "</script"), ==, 2);
+}
+
+static void json_has_no_markup(void)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    mc_put_json_text(s, "a<b>&\"\\'\n\xe9");
+    g_assert_cmpstr(s->str, ==, "\"a\\u003cb\\u003e\\u0026\\u0022\\u005c"
+                    "\\u0027\\u000a\\u00e9\"");
+}
+
+static void rows_beyond_the_limit_are_added_up(void)
+{
+    g_autoptr(McReport) r = mc_report_new();
+    McReportTable *t = mc_report_table(r, "caller");
+    McReportRow row = { .known = ~0u };
+
+    for (unsigned i = 0; i < MC_REPORT_ROWS + 3; i++) {
+        row.value[MC_TOP_live] = i;
+        row.value[MC_TOP_peak] = i;
+        mc_report_row(t, &row);
+    }
+    g_assert_cmpuint(t->row->len, ==, MC_REPORT_ROWS);
+    g_assert_cmpuint(t->more, ==, 3);
+    g_assert_cmpint(t->rest.value[MC_TOP_live], ==, 3 * MC_REPORT_ROWS + 3);
+    g_assert_true(t->rest.known >> MC_TOP_live & 1);
+    g_assert_false(t->rest.known >> MC_TOP_peak & 1);
+}
+
+static void cards_beyond_the_limit_are_counted(void)
+{
+    g_autoptr(McReport) r = mc_report_new();
+
+    for (unsigned i = 0; i < MC_REPORT_CARDS + 7; i++) {
+        add_card(r, "x");
+    }
+    g_assert_cmpuint(r->card->len, ==, MC_REPORT_CARDS);
+    g_assert_cmpuint(r->errors, ==, MC_REPORT_CARDS + 7);
+}
+
+static void readers_without_scripts_get_the_first_stacks(void)
+{
+    g_autoptr(McReport) r = mc_report_new();
+    g_autofree char *page = NULL;
+
+    for (unsigned i = 0; i < MC_REPORT_PLAIN_ROWS + 9; i++) {
+        export_stack(r->profile, "leaf+0x10 root+0x20[ext4]", 64, 1);
+    }
+    mc_heap_profile_note(r->profile, "missing: something");
+    page = page_of(r);
+    g_assert_cmpuint(count(page, "leaf+0x10\nroot+0x20 [ext4]"), ==,
+                     MC_REPORT_PLAIN_ROWS);
+    g_assert_nonnull(strstr(page, "The first 50 of 59 stacks"));
+    g_assert_nonnull(strstr(page, "<li>missing: something</li>"));
+}
+
+static const TestCase cases[] = {
+    { "/report-html/names", names_stay_text },
+    { "/report-html/json", json_has_no_markup },
+    { "/report-html/rows", rows_beyond_the_limit_are_added_up },
+    { "/report-html/cards", cards_beyond_the_limit_are_counted },
+    { "/report-html/no-scripts", readers_without_scripts_get_the_first_stacks },
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

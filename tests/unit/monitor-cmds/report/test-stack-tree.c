@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stacks as a tree: order, sums, and what is cut. */
+#include "tests/lib/test-main.h"
+#include "tests/lib/export-world.h"
+#include "monitor-cmds/report/stack-tree.h"
+
+#include <string.h>
+
+/* (owned) The nodes as "depth name live blocks", one a line. */
+static char *tree_text(const McHeapProfile *p, bool inverted, unsigned max)
+{
+    g_autoptr(McStrings) strings = mc_strings_new();
+    g_autoptr(GArray) tree = mc_stack_tree_new(p, strings, inverted, max);
+    GString *s = g_string_new(NULL);
+
+    for (unsigned i = 0; i < tree->len; i++) {
+        const McTreeNode *n = &g_array_index(tree, McTreeNode, i);
+
+        g_string_append_printf(s, "%u ", n->depth);
+        if (n->cut) {
+            g_string_append_printf(s, "(%" PRIu64 ")", n->cut);
+        } else {
+            g_string_append(s, mc_strings_text(strings, n->name));
+        }
+        g_string_append_printf(s, " %" PRId64 " %" PRId64 "\n", n->value[0],
+                               n->value[1]);
+    }
+    return g_string_free(s, FALSE);
+}
+
+static void assert_tree(const McHeapProfile *p, bool inverted, unsigned max,
+                        const char *expected)
+{
+    g_autofree char *got = tree_text(p, inverted, max);
+
+    g_assert_cmpstr(got, ==, expected);
+}
+
+static void frames_of_one_name_are_one_node(void)
+{
+    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
+
+    export_stack(p, "kmalloc+0x1 g+0x1 root+0x1", 32, 1);
+    export_stack(p, "kmalloc+0x1 f+0x1[ext4] root+0x1", 64, 2);
+    export_stack(p, "kmalloc+0x1 g+0x2 root+0x9", 8, 1);
+    assert_tree(p, false, MC_TREE_NODES,
+                "0 all 104 4\n1 root 104 4\n2 f [ext4] 64 2\n"
+                "3 kmalloc 64 2\n2 g 40 2\n3 kmalloc 40 2\n");
+    assert_tree(p, true, MC_TREE_NODES,
+                "0 all 104 4\n1 kmalloc 104 4\n2 f [ext4] 64 2\n"
+                "3 root 64 2\n2 g 40 2\n3 root 40 2\n");
+}
+
+static void a_stack_may_end_in_a_node_that_has_children(void)
+{
+    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
+
+    export_stack(p, "f+0x1 root+0x1", 16, 1);
+    export_stack(p, "f+0x1 f+0x1 root+0x1", 8, 1);
+    export_stack(p, "", 4, 1);
+    assert_tree(p, false, MC_TREE_NODES,
+                "0 all 28 3\n1 [no backtrace] 4 1\n1 root 24 2\n2 f 24 2\n"
+                "3 f 8 1\n");
+}
+
+static void no_stacks_are_a_root(void)
+{
+    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
+
+    assert_tree(p, false, MC_TREE_NODES, "0 all 0 0\n");
+    assert_tree(p, true, 2, "0 all 0 0\n");
+}
+
+static void small_nodes_are_one_with_their_sum(void)
+{
+    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
+
+    export_stack(p, "a+0x1 big+0x1", 1000000, 100000);
+    export_stack(p, "b+0x1 small+0x1", 10, 3);
+    export_stack(p, "c+0x1 small+0x1", 10, 3);
+    export_stack(p, "d+0x1 tiny+0x1", 1, 1);
+    assert_tree(p, false, MC_TREE_NODES,
+                "0 all 1000021 100007\n1 big 1000000 100000\n"
+                "2 a 1000000 100000\n1 (3) 21 7\n");
+}
+
+/* A node of many blocks but few bytes is kept. */
+static void each_value_counts(void)
+{
+    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
+
+    export_stack(p, "a+0x1", 1000000, 10);
+    export_stack(p, "b+0x1", 1, 10);
+    assert_tree(p, false, MC_TREE_NODES,
+                "0 all 1000001 20\n1 a 1000000 10\n1 b 1 10\n");
+}
+
+/* (owned) Many stacks: root, one of @n functions, one of three leaves. */
+static McHeapProfile *many(unsigned n)
+{
+    McHeapProfile *p = mc_heap_profile_new();
+
+    for (unsigned i = 0; i < 3 * n; i++) {
+        g_autofree char *symbols = g_strdup_printf(
+            "leaf%u+0x1 f%u+0x1 root+0x1", i % 3, i / 3);
+
+        export_stack(p, symbols, 1 + i % 97, 1);
+    }
+    return p;
+}
+
+/* The parts of each node add up to at most the node, and the level below the
+ * root adds up to the root. */
+static void assert_sums(const GArray *tree)
+{
+    g_autofree int64_t *below = g_new0(int64_t, tree->len + 1);
+    g_autofree unsigned *path = g_new0(unsigned, tree->len + 1);
+
+    for (unsigned i = 0; i < tree->len; i++) {
+        const McTreeNode *n = &g_array_index(tree, McTreeNode, i);
+
+        path[n->depth] = i;
+        if (n->depth) {
+            below[path[n->depth - 1]] += n->value[0];
+        }
+    }
+    for (unsigned i = 0; i < tree->len; i++) {
+        g_assert_cmpint(below[i], <=,
+                        g_array_index(tree, McTreeNode, i).value[0]);
+    }
+    g_assert_cmpint(below[0], ==, g_array_index(tree, McTreeNode, 0).value[0]);
+}
+
+static void there_are_few_enough_nodes(void)
+{
+    g_autoptr(McHeapProfile) p = many(4000);
+    const unsigned limits[] = { 10, 100, 1000, MC_TREE_NODES };
+
+    for (unsigned i = 0; i < 2 * G_N_ELEMENTS(limits); i++) {
+        g_autoptr(McStrings) strings = mc_strings_new();
+        g_autoptr(GArray) tree = mc_stack_tree_new(p, strings, i % 2,
+                                                   limits[i / 2]);
+
+        g_assert_cmpuint(tree->len, <=, limits[i / 2]);
+        g_assert_cmpuint(tree->len, >=, 2);
+        assert_sums(tree);
+    }
+}
+
+static const TestCase cases[] = {
+    { "/stack-tree/one-name", frames_of_one_name_are_one_node },
+    { "/stack-tree/ends", a_stack_may_end_in_a_node_that_has_children },
+    { "/stack-tree/empty", no_stacks_are_a_root },
+    { "/stack-tree/cut", small_nodes_are_one_with_their_sum },
+    { "/stack-tree/each-value", each_value_counts },
+    { "/stack-tree/limit", there_are_few_enough_nodes },
+};
+
+int main(int argc, char **argv)
+{
+    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+}

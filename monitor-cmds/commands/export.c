@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ka export in the monitor: list the formats. Called through mc_run().
+ * ka export in the monitor: list the formats; and ka report. Called through
+ * mc_run().
  *
  * QEMU writes no file that a monitor's user names. So the program ka asks for
  * the sums as JSON, and writes the file (program/ka-export.c).
@@ -31,5 +32,13 @@ bool mc_cmd_export(McOut *out, const McArgs *args, GError **errp)
     g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
                 "export: QEMU writes no files; use the program ka: ka -q "
                 "SOCKET export %s -o FILE", args->name);
+    return false;
+}
+
+bool mc_cmd_report(McOut *out, const McArgs *args, GError **errp)
+{
+    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                "report: QEMU writes no files; use the program ka: ka -q "
+                "SOCKET report -o FILE.html");
     return false;
 }

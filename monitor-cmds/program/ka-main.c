@@ -32,6 +32,8 @@ static const char usage[] =
     "                                           write sums by stack for other\n"
     "                                           tools; without FORMAT list\n"
     "                                           the formats\n"
+    "       ka -f FILE|-q SOCKET report -o FILE.html\n"
+    "                                           write a page for browsers\n"
     "       ka help [COMMAND]                   explain one or all commands\n"
     "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
     "  --at US    answer as of this guest microsecond\n"
@@ -262,17 +264,24 @@ static int run_command(const Options *o, char **word)
                       ka_ask_file(o->file, line, o->until_us, o->types);
 }
 
-static int export_sums(const Options *o, char **word)
+static int write_file(const Options *o, char **word)
 {
+    bool report = !strcmp(*word, "report");
     const KaExport what = {
         .file = o->file,
         .socket = o->socket,
         .until_us = o->until_us,
         .path = take_output(word),
     };
-    int rc = ka_export(&what, word);
+    int rc = report ? ka_report(&what, word) : ka_export(&what, word);
 
     return rc == KA_NOT_HERE ? run_command(o, word) : rc;
+}
+
+/* Return true if the program writes the answer of this command as a file. */
+static bool is_file_command(const char *word)
+{
+    return !g_strcmp0(word, "export") || !g_strcmp0(word, "report");
 }
 
 int main(int argc, char **argv)
@@ -311,6 +320,6 @@ int main(int argc, char **argv)
     if (path) {
         return write_symbols(&o, argv + first, path);
     }
-    return g_strcmp0(argv[first], "export") ? run_command(&o, argv + first) :
-                                              export_sums(&o, argv + first);
+    return is_file_command(argv[first]) ? write_file(&o, argv + first) :
+                                          run_command(&o, argv + first);
 }

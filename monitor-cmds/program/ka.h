@@ -48,6 +48,8 @@ typedef struct KaExport {
 /** ka_export() - run ka export, whose words these are; without the words of -o.
  *  Return an exit status, or KA_NOT_HERE. */
 int ka_export(const KaExport *what, char **word);
+/** ka_report() - run ka report; as ka_export() */
+int ka_report(const KaExport *what, char **word);
 /** ka_asks_for_help() - return true if the words of a command only ask for a
  *  page of help */
 bool ka_asks_for_help(char **word);

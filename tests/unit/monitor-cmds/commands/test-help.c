@@ -327,8 +327,8 @@ static void test_complete(void)
 {
     check_complete("", "show alloc free error events whatis task files mod "
                    "base struct cache slab regs stack bt symbols top mark "
-                   "diff export leak refs type log calls trace access fault "
-                   "stat on off clear check help");
+                   "diff export report leak refs type log calls trace access "
+                   "fault stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show struct slab stack symbols stat");
     check_complete("sh", "show");

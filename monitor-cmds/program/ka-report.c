@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka report: ask a journal or a running VM for its sums and errors, and write
+ * them as a page for browsers. Called by main() of the program `ka`, on its
+ * only thread.
+ *
+ * The sums are those of `ka top` by stack, caller, cache, task, module and
+ * size, the errors are those of `ka error`. The page is written here, and not
+ * by QEMU: the user of a monitor names no path to QEMU.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "monitor-cmds/program/ka.h"
+#include "monitor-cmds/program/output-file.h"
+#include "monitor-cmds/program/profile-reader.h"
+#include "monitor-cmds/program/profile-source.h"
+#include "monitor-cmds/program/report-reader.h"
+#include "monitor-cmds/report/report-html.h"
+
+#define SUMS "top --by stack -s -j -n 0"
+
+/* By what the page has tables. */
+static const McBy tables[] = {
+    MC_BY_CALLER, MC_BY_CACHE, MC_BY_TASK, MC_BY_MODULE, MC_BY_SIZE,
+};
+
+/* Return (owned) the answer to @line. Note on the page if there is none. */
+static char *ask(const KaSource *s, McReport *r, const char *line)
+{
+    char *answer = ka_source_query_maybe(s, line);
+    g_autofree char *refused = ka_answer_error(answer);
+
+    if (refused) {
+        mc_heap_profile_note(r->profile, "not on this page: ka %s: %s", line,
+                             refused);
+    } else if (!*answer) {
+        mc_heap_profile_note(r->profile, "missing: ka %s was not answered",
+                             line);
+    }
+    return answer;
+}
+
+static void read_tables(const KaSource *s, McReport *r)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(tables); i++) {
+        const char *by = mc_by_name(tables[i]);
+        g_autofree char *line = g_strdup_printf("top --by %s -s -j -n 0", by);
+        g_autofree char *answer = ask(s, r, line);
+
+        ka_report_read_table(r, by, answer);
+    }
+}
+
+static void read_errors(const KaSource *s, McReport *r)
+{
+    g_autofree char *line = g_strdup_printf("error -s -v -j -n %u",
+                                            MC_REPORT_CARDS);
+    g_autofree char *answer = ask(s, r, line);
+
+    ka_report_read_errors(r, answer);
+}
+
+/* Return (owned) a word for a shell; with quotes only if it needs them. */
+static char *shell_word(const char *word)
+{
+    for (const char *c = word; *c; c++) {
+        if (!g_ascii_isalnum(*c) && !strchr("._-+", *c)) {
+            return g_shell_quote(word);
+        }
+    }
+    return g_strdup(word);
+}
+
+/* Name the journal or socket, and the command line that goes on with it. The
+ * page does not have the folder: it is sent to others. */
+static void name_source(const KaSource *s, McReport *r)
+{
+    g_autofree char *name = g_path_get_basename(s->file ? s->file : s->socket);
+    g_autofree char *quoted = shell_word(name);
+    g_autoptr(GString) command = g_string_new("ka ");
+
+    g_string_append_printf(command, "%s %s", s->file ? "-f" : "-q", quoted);
+    if (s->file && s->until_us != UINT64_MAX) {
+        g_string_append_printf(command, " --at %" PRIu64, s->until_us);
+    }
+    g_free(r->command);
+    g_free(r->source);
+    r->command = g_string_free(g_steal_pointer(&command), FALSE);
+    r->source = g_steal_pointer(&name);
+}
+
+static int write_page(const KaExport *what, McReport *r)
+{
+    KaOutput out;
+
+    if (!ka_output_begin(&out, what->path)) {
+        return KA_NO_ANSWER;
+    }
+    mc_write_report(r, out.to);
+    return ka_output_end(&out, true) ? KA_ANSWERED : KA_NO_ANSWER;
+}
+
+/* Return true if the words are only "report": anything else is help, or a bad
+ * line that the parser explains. */
+static bool is_plain(char **word)
+{
+    return word[0] && !word[1];
+}
+
+int ka_report(const KaExport *what, char **word)
+{
+    g_autoptr(McReport) r = NULL;
+    KaSource s = { .file = what->file, .socket = what->socket,
+                   .until_us = what->until_us };
+    int rc;
+
+    if (!is_plain(word)) {
+        return KA_NOT_HERE;
+    }
+    if (!what->path && isatty(STDOUT_FILENO)) {
+        fputs("ka: report: this is a page for browsers; write it with -o "
+              "FILE.html\n", stderr);
+        return KA_BAD_LINE;
+    }
+    if (!ka_source_open(&s)) {
+        return KA_NO_ANSWER;
+    }
+    r = mc_report_new();
+    rc = ka_source_fill(&s, SUMS, r->profile);
+    if (rc == KA_ANSWERED) {
+        name_source(&s, r);
+        read_tables(&s, r);
+        read_errors(&s, r);
+        rc = write_page(what, r);
+    }
+    ka_source_close(&s);
+    return rc;
+}

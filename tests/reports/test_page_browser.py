@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The page of ka report in headless Chromium: no error, no request; clicks,
+keys and the search do what they should; hostile names are text.
+
+usage: test_page_browser.py KA KA-JOURNAL [FOLDER]
+FOLDER gets pictures of the page, for people.
+"""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import exports      # noqa: E402  (needs the path above)
+import webdriver    # noqa: E402
+
+ROW = 18            # pixels of a frame
+FLAME = 'const f = window.kaPage.flame; '
+
+
+def make(journal):
+    path = P.path('.html')
+    status, _, err = P.run('-f', journal, 'report', '-o', path)
+    assert status == 0, err
+    return path
+
+
+def load(path):
+    """Open a page; forget what was printed and requested before."""
+    B.console()
+    B.requests()
+    B.load(path)
+    B.dark(False)
+
+
+def check_silent(path):
+    """The page printed nothing, and requested nothing but itself."""
+    lines = B.console()
+    assert not lines, lines
+    others = [u for u in B.requests() if u != 'file://' + path]
+    assert not others, others
+
+
+def text(selector):
+    return B.js('return document.querySelector(arguments[0]).textContent',
+                selector)
+
+
+def every_page_is_silent():
+    for journal in map(P.case, exports.cases()):
+        path = make(journal)
+        load(path)
+        assert B.js('return !document.getElementById("page").hidden')
+        check_silent(path)
+
+
+def the_numbers_are_those_of_ka_top():
+    everything, _ = P.top(TOP)
+    load(make(TOP))
+    for field in 'blocks', 'allocs':
+        label = {'blocks': 'live blocks', 'allocs': 'allocations'}[field]
+        got = B.js('for (const d of document.querySelectorAll("dt")) {'
+                   'if (d.textContent === arguments[0])'
+                   ' return d.nextSibling.textContent; }', label)
+        assert got == f'{everything[field]:,}', (label, got)
+    cells = B.js('return [...document.querySelectorAll("tfoot td")]'
+                 '.map(c => c.textContent)')
+    assert cells[1] == f"{everything['live']:,}", cells
+    assert f"({everything['live']:,})" in text('#status'), text('#status')
+
+
+def a_click_zooms_and_the_sum_stays():
+    path = make(TOP)
+    load(path)
+    rect = B.js(FLAME + 'const r = f.rects.find(r => f.tree.depth[r.node] === '
+                '2 && r.width > 20); return [r.node, r.x + r.width / 2, '
+                'f.tree.live[r.node], f.tree.live[0]];')
+    node, x, live, everything = rect
+    B.click_at('#flame', x, 2 * ROW + ROW / 2)
+    zoom, width, canvas, now = B.js(
+        FLAME + 'return [f.zoom, f.rects.find(r => r.node === f.zoom).width, '
+        'f.canvas.clientWidth, f.tree.live[f.zoom]];')
+    assert (zoom, now) == (node, live) and abs(width - canvas) < 1, rect
+    assert f'({live:,})' in text('#status'), text('#status')
+    B.type('#flame', '\ue00c')      # Escape
+    assert B.js(FLAME + 'return [f.zoom, f.tree.live[f.zoom]]') == \
+        [0, everything]
+    check_silent(path)
+
+
+def the_search_counts():
+    _, rows = P.top(TOP)
+    load(make(TOP))
+    B.type('#search', '^(beta|mod_init)')
+    want = sum(r['live'] for r in rows if any(
+        re.match('beta|mod_init', n) for n in exports.stack_names(r)))
+    nodes, total = B.js(FLAME + 'return [f.found.nodes, f.found.sum]')
+    assert total == want > 0 and nodes > 0, (total, want)
+    assert f'{nodes} frames' in text('#found'), text('#found')
+    B.type('#search', '(')
+    assert text('#found') == 'no expression', text('#found')
+
+
+def keys_invert_and_walk():
+    path = make(TOP)
+    load(path)
+    B.type('#flame', 'i')
+    assert B.js(FLAME + 'return f.tree === f.trees.up')
+    B.type('#flame', '\ue015')      # down
+    node, parent = B.js(FLAME + 'return [f.node, f.tree.parent[f.node]]')
+    assert node > 0 and parent == 0, node
+    B.type('#flame', '\ue007')      # Enter
+    assert B.js(FLAME + 'return f.zoom') == node
+    check_silent(path)
+
+
+def tables_are_sorted_and_filtered():
+    load(make(TOP))
+    column = ('return [...document.querySelectorAll("#rows tbody tr")]'
+              '.map(r => r.cells[arguments[0]].textContent)')
+    B.js('document.querySelectorAll("#rows th button")[5].click()')
+    numbers = [int(n.replace(',', '')) for n in B.js(column, 5)]
+    assert numbers == sorted(numbers, reverse=True) and len(numbers) > 2
+    B.type('#filter', 'mod_')
+    names = B.js(column, 0)
+    assert names and all('mod_' in n for n in names), names
+
+
+def errors_have_their_stacks_and_commands():
+    load(make(P.case('089-format-kasan')))
+    cards = B.js('return [...document.querySelectorAll("article")]'
+                 '.map(a => a.textContent)')
+    assert len(cards) == 4 and 'double-free in ext4_put' in cards[0], cards
+    assert 'open_it+0x10' in cards[0] and 'close_it+0x10' in cards[0]
+    assert ' error 0xffff888000001000 -l' in cards[0], cards[0]
+
+
+def pixels_have_the_colour_of_their_frame():
+    load(make(TOP))
+    for dark in False, True:
+        B.dark(dark)
+        got, want = B.js(FLAME + '''
+            f.draw();
+            const c = f.canvas.getContext("2d");
+            const r = f.rects.find(r => f.tree.depth[r.node] === 1 &&
+                                   r.width > 20);
+            const k = window.devicePixelRatio || 1;
+            const got = c.getImageData((r.x + r.width - 4) * k,
+                                       (18 + 3) * k, 1, 1).data;
+            const one = document.createElement("canvas").getContext("2d");
+            one.fillStyle = frameColor(nodeName(f.tree, f.strings, r.node),
+                                       arguments[0]);
+            one.fillRect(0, 0, 1, 1);
+            return [[...got], [...one.getImageData(0, 0, 1, 1).data]];''',
+                          dark)
+        assert all(abs(a - b) < 4 for a, b in zip(got, want)), (got, want)
+
+
+def it_may_be_resized():
+    path = make(TOP)
+    load(path)
+    for width in 500, 1400:
+        B.resize(width, 900)
+        inner, canvas, page = B.js(
+            FLAME + 'f.draw(); return [window.innerWidth, '
+            'f.rects[0].width, document.documentElement.scrollWidth]')
+        assert canvas <= inner and page <= inner, (inner, canvas, page)
+        for dark in False, True:
+            B.dark(dark)
+            if PICTURES:
+                name = f"{width}-{'dark' if dark else 'light'}.png"
+                B.screenshot(os.path.join(PICTURES, name))
+    check_silent(path)
+
+
+def hostile_names_are_text():
+    path = make(P.journal(exports.hostile_script()))
+    load(path)
+    assert B.js('return document.querySelectorAll("script").length') == 2
+    names = B.js('const by = document.getElementById("by");'
+                 'by.selectedIndex = 1;'
+                 'by.dispatchEvent(new Event("change"));'
+                 'return [...document.querySelectorAll("#rows tbody tr")]'
+                 '.map(r => r.cells[0].textContent)')
+    assert any('<script>' in n for n in names), names
+    check_silent(path)
+
+
+def deep_stacks_scroll():
+    lines = ['symbol va=ffffffff81000000 name=_stext']
+    lines += [f'symbol va={0xffffffff81000100 + i * 16:x} name=f{i}'
+              for i in range(40)]
+    lines.append('symbol va=ffffffff81f00000 name=_etext')
+    pcs = ','.join(f'{0xffffffff81000101 + i * 16:x}' for i in range(40))
+    lines.append(f'alloc va=ffff888000001000 size=40 us=1 stack={pcs}')
+    path = make(P.journal('\n'.join(lines) + '\n'))
+    load(path)
+    levels, height = B.js(FLAME + 'return [f.tree.levels, '
+                          'f.canvas.clientHeight]')
+    assert levels > 31 and height == 30 * ROW, (levels, height)
+    B.type('#flame', '\ue00f')      # Page Down
+    most = min(10, levels - 30)
+    assert B.js(FLAME + 'return f.top') == most
+    B.type('#flame', '\ue015' * (levels - 1))
+    node, top, depth = B.js(FLAME + 'return [f.node, f.top, '
+                            'f.tree.depth[f.node]]')
+    assert depth == levels - 1 and top <= depth < top + 30, (node, top)
+    check_silent(path)
+
+
+def a_request_would_be_seen():
+    path = P.path('.html')
+    with open(path, 'w', encoding='ascii') as f:
+        f.write('<!DOCTYPE html><img src="http://127.0.0.1:9/x">')
+    load(path)
+    assert 'http://127.0.0.1:9/x' in B.requests()
+    assert B.console()
+
+
+def the_policy_stops_a_script_that_got_in():
+    path = make(TOP)
+    with open(path, encoding='ascii') as f:
+        page = f.read()
+    with open(path, 'w', encoding='ascii') as f:
+        f.write(page.replace('</main>', '</main><script>window.bad = 1'
+                             '</script><img src="http://127.0.0.1:9/x">'))
+    load(path)
+    assert B.js('return window.bad === undefined')
+    assert B.console()
+
+
+P = exports.Program(*sys.argv[1:3])
+TOP = P.case('032-top')
+PICTURES = sys.argv[3] if len(sys.argv) > 3 else None
+reason = webdriver.why_not()
+if reason:
+    print('1..0 # SKIP ' + reason)
+    sys.exit(0)
+with webdriver.Browser() as B:
+    status = exports.run_tests([
+        every_page_is_silent, the_numbers_are_those_of_ka_top,
+        a_click_zooms_and_the_sum_stays, the_search_counts,
+        keys_invert_and_walk, tables_are_sorted_and_filtered,
+        errors_have_their_stacks_and_commands,
+        pixels_have_the_colour_of_their_frame, it_may_be_resized,
+        hostile_names_are_text, deep_stacks_scroll,
+        a_request_would_be_seen, the_policy_stops_a_script_that_got_in])
+sys.exit(status)

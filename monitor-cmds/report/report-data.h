@@ -101,8 +101,6 @@ void mc_report_row(McReportTable *t, const McReportRow *row);
  *  once there are enough. The error is counted. */
 McReportCard *mc_report_card(McReport *r);
 
-/** mc_put_json_text() - append a string of JSON that can stand in a page. */
-void mc_put_json_text(GString *to, const char *text);
 /** mc_put_report_json() - append all as one object of JSON. */
 void mc_put_report_json(GString *to, McReport *r);
 

@@ -1,65 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The data of a page as JSON: columns, with texts as numbers of one table. No
- * character can end the script element in which the data stand: "<" is \u003c.
+ * The data of a page as JSON: columns, with texts as numbers of one table.
  */
+#include "monitor-cmds/report/json-members.h"
 #include "monitor-cmds/report/report-data.h"
 #include "monitor-cmds/report/stack-tree.h"
 
 #include <string.h>
-
-void mc_put_json_text(GString *to, const char *text)
-{
-    g_string_append_c(to, '"');
-    for (const char *c = text; *c; c++) {
-        if (*c < 0x20 || *c >= 0x7f || strchr("\"\\<>&'", *c)) {
-            g_string_append_printf(to, "\\u%04x", (unsigned char)*c);
-        } else {
-            g_string_append_c(to, *c);
-        }
-    }
-    g_string_append_c(to, '"');
-}
-
-static void put_key(GString *to, const char *key)
-{
-    char before = to->len ? to->str[to->len - 1] : '{';
-
-    if (before != '{' && before != '[') {
-        g_string_append_c(to, ',');
-    }
-    mc_put_json_text(to, key);
-    g_string_append_c(to, ':');
-}
-
-static void put_text(GString *to, const char *key, const char *text)
-{
-    put_key(to, key);
-    mc_put_json_text(to, text);
-}
-
-static void put_number(GString *to, const char *key, int64_t n)
-{
-    put_key(to, key);
-    g_string_append_printf(to, "%" PRId64, n);
-}
-
-/* Append a value of a list. */
-static void put_item(GString *to, int64_t n)
-{
-    g_string_append_printf(to, to->str[to->len - 1] == '[' ?
-                           "%" PRId64 : ",%" PRId64, n);
-}
-
-static void put_ids(GString *to, const char *key, const GArray *ids)
-{
-    put_key(to, key);
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < ids->len; i++) {
-        put_item(to, g_array_index(ids, unsigned, i));
-    }
-    g_string_append_c(to, ']');
-}
 
 /* ---- trees --------------------------------------------------------------- */
 
@@ -67,16 +14,17 @@ static void put_tree(GString *to, const char *key, const GArray *tree)
 {
     const char *const own[] = { "depth", "name", "cut" };
 
-    put_key(to, key);
+    mc_put_key(to, key);
     g_string_append_c(to, '{');
     for (unsigned i = 0; i < 3 + MC_TREE_VALUES; i++) {
-        put_key(to, i < 3 ? own[i] : mc_top_columns[mc_tree_value[i - 3]].key);
+        mc_put_key(to, i < 3 ? own[i] :
+                   mc_top_columns[mc_tree_value[i - 3]].key);
         g_string_append_c(to, '[');
         for (unsigned k = 0; k < tree->len; k++) {
             const McTreeNode *n = &g_array_index(tree, McTreeNode, k);
 
-            put_item(to, i == 0 ? n->depth : i == 1 ? n->name :
-                     i == 2 ? (int64_t)n->cut : n->value[i - 3]);
+            mc_put_item(to, i == 0 ? n->depth : i == 1 ? n->name :
+                        i == 2 ? (int64_t)n->cut : n->value[i - 3]);
         }
         g_string_append_c(to, ']');
     }
@@ -108,10 +56,10 @@ static void put_value(GString *to, const McReportRow *row, unsigned id)
 /* Append the values of one row as an object. */
 static void put_row(GString *to, const char *key, const McReportRow *row)
 {
-    put_key(to, key);
+    mc_put_key(to, key);
     g_string_append_c(to, '{');
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
-        put_key(to, mc_top_columns[i].key);
+        mc_put_key(to, mc_top_columns[i].key);
         put_value(to, row, i);
     }
     g_string_append_c(to, '}');
@@ -119,14 +67,14 @@ static void put_row(GString *to, const char *key, const McReportRow *row)
 
 static void put_columns(GString *to, const McReportTable *t)
 {
-    put_key(to, "name");
+    mc_put_key(to, "name");
     g_string_append_c(to, '[');
     for (unsigned k = 0; k < t->row->len; k++) {
-        put_item(to, g_array_index(t->row, McReportRow, k).name);
+        mc_put_item(to, g_array_index(t->row, McReportRow, k).name);
     }
     g_string_append_c(to, ']');
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
-        put_key(to, mc_top_columns[i].key);
+        mc_put_key(to, mc_top_columns[i].key);
         g_string_append_c(to, '[');
         for (unsigned k = 0; k < t->row->len; k++) {
             g_string_append(to, k ? "," : "");
@@ -138,15 +86,15 @@ static void put_columns(GString *to, const McReportTable *t)
 
 static void put_tables(GString *to, const McReport *r)
 {
-    put_key(to, "tables");
+    mc_put_key(to, "tables");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < r->table->len; i++) {
         const McReportTable *t = &g_array_index(r->table, McReportTable, i);
 
         g_string_append(to, i ? ",{" : "{");
-        put_text(to, "by", t->by);
+        mc_put_text(to, "by", t->by);
         put_columns(to, t);
-        put_number(to, "more", (int64_t)t->more);
+        mc_put_number(to, "more", (int64_t)t->more);
         put_row(to, "rest", &t->rest);
         g_string_append_c(to, '}');
     }
@@ -156,13 +104,13 @@ static void put_tables(GString *to, const McReport *r)
 /* The columns, for headings and explanations. */
 static void put_heads(GString *to)
 {
-    put_key(to, "columns");
+    mc_put_key(to, "columns");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
         g_string_append(to, i ? ",{" : "{");
-        put_text(to, "key", mc_top_columns[i].key);
-        put_text(to, "help", mc_top_columns[i].help);
-        put_number(to, "rare", mc_top_columns[i].group == MC_TOP_V);
+        mc_put_text(to, "key", mc_top_columns[i].key);
+        mc_put_text(to, "help", mc_top_columns[i].help);
+        mc_put_number(to, "rare", mc_top_columns[i].group == MC_TOP_V);
         g_string_append_c(to, '}');
     }
     g_string_append_c(to, ']');
@@ -172,7 +120,7 @@ static void put_heads(GString *to)
 
 static void put_parts(GString *to, const McReportCard *c)
 {
-    put_key(to, "stacks");
+    mc_put_key(to, "stacks");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < MC_CARD__COUNT; i++) {
         const McCardPart *part = &c->part[i];
@@ -183,8 +131,8 @@ static void put_parts(GString *to, const McReportCard *c)
             continue;
         }
         g_string_append_c(to, '{');
-        put_number(to, "when", part->when);
-        put_ids(to, "frames", part->frame);
+        mc_put_number(to, "when", part->when);
+        mc_put_ids(to, "frames", part->frame);
         g_string_append_c(to, '}');
     }
     g_string_append_c(to, ']');
@@ -193,22 +141,22 @@ static void put_parts(GString *to, const McReportCard *c)
 static void put_card(GString *to, const McReportCard *c)
 {
     g_string_append_c(to, '{');
-    put_number(to, "title", c->title);
-    put_ids(to, "alt", c->alt);
-    put_number(to, "fold", c->fold);
-    put_number(to, "exact", c->exact);
-    put_number(to, "kind", c->kind);
-    put_number(to, "block", c->block);
-    put_number(to, "address", c->address);
-    put_number(to, "weak", c->weak);
+    mc_put_number(to, "title", c->title);
+    mc_put_ids(to, "alt", c->alt);
+    mc_put_number(to, "fold", c->fold);
+    mc_put_number(to, "exact", c->exact);
+    mc_put_number(to, "kind", c->kind);
+    mc_put_number(to, "block", c->block);
+    mc_put_number(to, "address", c->address);
+    mc_put_number(to, "weak", c->weak);
     put_parts(to, c);
     g_string_append_c(to, '}');
 }
 
 static void put_cards(GString *to, const McReport *r)
 {
-    put_number(to, "errors", (int64_t)r->errors);
-    put_key(to, "cards");
+    mc_put_number(to, "errors", (int64_t)r->errors);
+    mc_put_key(to, "cards");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < r->card->len; i++) {
         g_string_append(to, i ? "," : "");
@@ -225,15 +173,15 @@ static void put_meta(GString *to, const McReport *r)
     McReportRow total = { .known = p->total.known };
 
     memcpy(total.value, p->total.value, sizeof(total.value));
-    put_number(to, "schema", 1);
-    put_text(to, "source", r->source);
-    put_text(to, "command", r->command);
-    put_text(to, "kernel", p->banner ? p->banner : "");
-    put_number(to, "us", (int64_t)p->us);
-    put_number(to, "stacks_seen", p->stack->len);
+    mc_put_number(to, "schema", 1);
+    mc_put_text(to, "source", r->source);
+    mc_put_text(to, "command", r->command);
+    mc_put_text(to, "kernel", p->banner ? p->banner : "");
+    mc_put_number(to, "us", (int64_t)p->us);
+    mc_put_number(to, "stacks_seen", p->stack->len);
     put_row(to, "total", &total);
-    put_number(to, "missing", p->missing);
-    put_key(to, "notes");
+    mc_put_number(to, "missing", p->missing);
+    mc_put_key(to, "notes");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < p->note->len; i++) {
         g_string_append(to, i ? "," : "");
@@ -244,7 +192,7 @@ static void put_meta(GString *to, const McReport *r)
 
 static void put_strings(GString *to, const McStrings *s)
 {
-    put_key(to, "strings");
+    mc_put_key(to, "strings");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < s->text->len; i++) {
         g_string_append(to, i ? "," : "");

@@ -2,6 +2,7 @@
 /* The page: no name gets out of its place, and limits are kept and counted. */
 #include "tests/lib/test-main.h"
 #include "tests/lib/export-world.h"
+#include "monitor-cmds/report/json-members.h"
 #include "monitor-cmds/report/report-html.h"
 
 #include <stdlib.h>

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Make a C file of the files of a page: a text mc_page_NAME each.
+"""Make a C file of the files of a page: its body, its styles, and its scripts
+in the order in which they are given.
 
-usage: embed.py OUT NAME=FILE...
+usage: embed.py FILE... OUT
 """
+import os
 import sys
 
+NAMES = {'.html': 'mc_page_body', '.css': 'mc_page_style'}
 
-def array(name, data):
+
+def array(what, data):
     """The C text of an array of these bytes and a NUL."""
     rows = [', '.join(str(b) for b in data[at:at + 16])
             for at in range(0, len(data), 16)]
     text = ',\n    '.join([*rows, '0'])
-    return f'const char mc_page_{name}[] = {{\n    {text}\n}};\n'
+    return f'{what}[] = {{\n    {text}\n}};\n'
 
 
 def read(path):
@@ -27,9 +31,17 @@ def read(path):
 
 
 def main():
-    out, *files = sys.argv[1:]
-    parts = [array(name, read(path)) for name, path in
-             (word.split('=', 1) for word in files)]
+    *files, out = sys.argv[1:]
+    parts, scripts = [], []
+    for path in files:
+        name, kind = os.path.splitext(os.path.basename(path))
+        if kind == '.js':
+            scripts.append(f'script_{name.replace("-", "_")}')
+            parts.append(array(f'static const char {scripts[-1]}', read(path)))
+        else:
+            parts.append(array(f'const char {NAMES[kind]}', read(path)))
+    table = ', '.join([*scripts, 'NULL'])
+    parts.append(f'const char *const mc_page_scripts[] = {{ {table} }};\n')
     with open(out, 'w', encoding='ascii') as f:
         f.write('#include "monitor-cmds/report/page-files.h"\n\n' +
                 '\n'.join(parts))

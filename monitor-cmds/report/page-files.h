@@ -3,11 +3,11 @@
 #ifndef MC_PAGE_FILES_H
 #define MC_PAGE_FILES_H
 
+#include <stddef.h>
+
 extern const char mc_page_body[];
 extern const char mc_page_style[];
-extern const char mc_page_model[];
-extern const char mc_page_flame[];
-extern const char mc_page_tables[];
-extern const char mc_page_page[];
+/* Its scripts in their order; NULL is the last. */
+extern const char *const mc_page_scripts[];
 
 #endif /* MC_PAGE_FILES_H */

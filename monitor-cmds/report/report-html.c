@@ -5,7 +5,7 @@
  *     head       a policy for the browser, the styles
  *     body       page/page.html, and in noscript the stacks with most bytes
  *     data       the JSON of report-data.h; no script, so it does not run
- *     script     page/model.js, flame.js, tables.js, page.js
+ *     script     the scripts of page/, in the order of meson.build
  *
  * The policy (Content-Security-Policy) allows these styles and this script, by
  * their hashes, and no request. So the browser refuses to run markup that a
@@ -146,8 +146,7 @@ static void put_head(GString *to, const McReport *r, const char *script)
 
 void mc_write_report(McReport *r, FILE *to)
 {
-    g_autofree char *script = g_strconcat(mc_page_model, mc_page_flame,
-                                          mc_page_tables, mc_page_page, NULL);
+    g_autofree char *script = g_strjoinv("", (char **)mc_page_scripts);
     g_autoptr(GString) page = g_string_new(NULL);
 
     put_head(page, r, script);

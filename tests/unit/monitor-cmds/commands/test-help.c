@@ -325,8 +325,8 @@ static void check_complete(const char *line, const char *expected)
 
 static void test_complete(void)
 {
-    check_complete("", "show alloc free error events whatis task files mod "
-                   "base struct cache slab regs stack bt symbols top mark "
+    check_complete("", "show alloc free error events whatis map task files "
+                   "mod base struct cache slab regs stack bt symbols top mark "
                    "diff export report leak refs type log calls trace access "
                    "fault stat on off clear check help");
     check_complete(NULL, "");

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "monitor-cmds/program/ka.h"
+#include "monitor-cmds/program/leak-reader.h"
 #include "monitor-cmds/program/output-file.h"
 #include "monitor-cmds/program/profile-reader.h"
 #include "monitor-cmds/program/profile-source.h"
@@ -60,6 +61,26 @@ static void read_errors(const KaSource *s, McReport *r)
     g_autofree char *answer = ask(s, r, line);
 
     ka_report_read_errors(r, answer);
+}
+
+/* Ask what leaked. No scan of everything is made here: that is for the user to
+ * say. There is no answer about modules if none was unloaded. */
+static void read_leaks(const KaSource *s, McReport *r)
+{
+    g_autofree char *scan = g_strdup_printf("leak list -s -v -j -n %u",
+                                            MC_REPORT_GROUPS / 2);
+    g_autofree char *left = g_strdup_printf("leak module -s -v -j -n %u",
+                                            MC_REPORT_GROUPS / 2);
+    g_autofree char *scan_answer = ka_source_query_maybe(s, scan);
+    g_autofree char *left_answer = ka_source_query_maybe(s, left);
+    g_autofree char *refused = ka_answer_error(left_answer);
+
+    if (refused) {
+        mc_heap_profile_note(r->profile, "not on this page: ka %s: %s", left,
+                             refused);
+    }
+    ka_report_read_scan(r, scan_answer, s->file);
+    ka_report_read_left(r, left_answer);
 }
 
 /* Return (owned) a word for a shell; with quotes only if it needs them. */
@@ -133,6 +154,7 @@ int ka_report(const KaExport *what, char **word)
         name_source(&s, r);
         read_tables(&s, r);
         read_errors(&s, r);
+        read_leaks(&s, r);
         rc = write_page(what, r);
     }
     ka_source_close(&s);

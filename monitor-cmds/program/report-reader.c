@@ -73,6 +73,7 @@ static void read_card(McReport *r, McReportCard *c, JsonObject *o)
     c->exact = ka_row_text(r, o, "exact");
     c->kind = ka_row_text(r, o, "error");
     c->block = ka_row_block(r, o);
+    c->what = ka_row_error(r, o);
     c->address = ka_row_text(r, o, ka_json_text(o, "error_va") ? "error_va" :
                                                                  "va");
     c->weak = ka_json_number(o, "weak", &weak) && weak;

@@ -2,6 +2,8 @@
 /* Texts and stacks of a row: see row-texts.h. */
 #include "monitor-cmds/program/row-texts.h"
 
+#include <string.h>
+
 /* Frames of a stack, and items of a list, that are read. */
 #define MAX_ITEMS   1024u
 
@@ -100,6 +102,49 @@ unsigned ka_row_block(McReport *r, JsonObject *o)
     if (cache) {
         g_string_append_printf(s, ", cache %s", cache);
     }
+    return mc_report_text(r, s->str);
+}
+
+/* Append words and a text, if there is one. */
+static void put_words(GString *s, const char *words, const char *text)
+{
+    if (text) {
+        g_string_append_printf(s, "%s%s%s", s->len ? "; " : "", words, text);
+    }
+}
+
+static void put_count(GString *s, JsonObject *o, const char *key,
+                      const char *text)
+{
+    int64_t n;
+
+    if (ka_json_number(o, key, &n)) {
+        g_string_append_printf(s, "%s%" PRId64 " %s", s->len ? "; " : "", n,
+                               text);
+    }
+}
+
+unsigned ka_row_error(McReport *r, JsonObject *o)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+    const char *access = ka_json_text(o, "error_access");
+
+    put_words(s, "", !access ? NULL : !strcmp(access, "w") ? "write" : "read");
+    put_count(s, o, "error_access_size", "bytes");
+    put_words(s, "first bad byte at offset ",
+              ka_json_text(o, "error_offset"));
+    put_words(s, "size given: ", ka_json_text(o, "error_size"));
+    put_count(s, o, "order", "is the order of the allocation");
+    put_count(s, o, "error_order", "is the order given");
+    put_count(s, o, "error_objects", "objects of this stack are left");
+    put_words(s, "error pointer ", ka_json_text(o, "error_code"));
+    put_words(s, "instruction ", ka_json_text(o, "error_insn"));
+    put_words(s, "live neighbour at ", ka_json_text(o, "neighbour_va"));
+    put_count(s, o, "neighbour_size", "bytes");
+    put_words(s, "ends in front of the bad byte by ",
+              ka_json_text(o, "neighbour_distance"));
+    put_count(s, o, "error_count", "times");
+    put_count(s, o, "error_last_us", "us: the last time");
     return mc_report_text(r, s->str);
 }
 

@@ -13,6 +13,9 @@
 unsigned ka_row_text(McReport *r, JsonObject *o, const char *key);
 /** ka_row_block() - return the number of a line about the block. */
 unsigned ka_row_block(McReport *r, JsonObject *o);
+/** ka_row_error() - return the number of a line about an error: the access, the
+ *  wrong size, repeats, the neighbour; "" if it has none of these. */
+unsigned ka_row_error(McReport *r, JsonObject *o);
 /** ka_row_stack() - read a stack; leave @part alone if the row has none. */
 void ka_row_stack(McReport *r, McCardPart *part, JsonObject *o,
                   McCardStack which);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "monitor-cmds/report/leak-groups.h"
+
 static void clear_table(gpointer p)
 {
     McReportTable *t = p;
@@ -31,6 +33,8 @@ McReport *mc_report_new(void)
     r->source = g_strdup("");
     r->table = g_array_new(FALSE, TRUE, sizeof(McReportTable));
     r->card = g_array_new(FALSE, TRUE, sizeof(McReportCard));
+    r->leaks = mc_leak_groups_new();
+    r->leaks->scan = mc_strings_add(r->strings, "");
     g_array_set_clear_func(r->table, clear_table);
     g_array_set_clear_func(r->card, clear_card);
     return r;
@@ -47,6 +51,7 @@ void mc_report_free(McReport *r)
     g_free(r->source);
     g_array_unref(r->table);
     g_array_unref(r->card);
+    mc_leak_groups_free(r->leaks);
     g_free(r);
 }
 

@@ -57,14 +57,17 @@ typedef struct McCardPart {
  * struct McReportCard - an error; texts are numbers in the table of strings
  * @alt: (unsigned) further titles
  * @block: the block, as a line
+ * @what: the access or the wrong size, how often, and the neighbour; may be ""
  * @address: for the commands that go on
  */
 typedef struct McReportCard {
-    unsigned title, fold, exact, kind, block, address;
+    unsigned title, fold, exact, kind, block, what, address;
     GArray *alt;
     bool weak;
     McCardPart part[MC_CARD__COUNT];
 } McReportCard;
+
+typedef struct McLeakGroups McLeakGroups;
 
 /**
  * struct McReport - what the page shows
@@ -75,6 +78,7 @@ typedef struct McReportCard {
  * @table: McReportTable
  * @card: McReportCard, the first errors
  * @errors: number of all errors
+ * @leaks: see leak-groups.h
  */
 typedef struct McReport {
     McHeapProfile *profile;
@@ -84,6 +88,7 @@ typedef struct McReport {
     GArray *table;
     GArray *card;
     uint64_t errors;
+    McLeakGroups *leaks;
 } McReport;
 
 McReport *mc_report_new(void);

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/page-files.h"
 
 /* ---- escapes ------------------------------------------------------------- */
@@ -109,6 +110,7 @@ static void put_plain(GString *to, const McReport *r)
     }
     g_string_append(to, "</ul>\n");
     put_errors(to, r);
+    put_element(to, "p", mc_strings_text(r->strings, r->leaks->scan));
     put_stacks(to, p);
     g_string_append(to, "</noscript>\n");
 }

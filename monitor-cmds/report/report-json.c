@@ -2,7 +2,9 @@
 /*
  * The data of a page as JSON: columns, with texts as numbers of one table.
  */
+#include "monitor-cmds/report/findings.h"
 #include "monitor-cmds/report/json-members.h"
+#include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/report-data.h"
 #include "monitor-cmds/report/stack-tree.h"
 
@@ -147,15 +149,17 @@ static void put_card(GString *to, const McReportCard *c)
     mc_put_number(to, "exact", c->exact);
     mc_put_number(to, "kind", c->kind);
     mc_put_number(to, "block", c->block);
+    mc_put_number(to, "what", c->what);
     mc_put_number(to, "address", c->address);
     mc_put_number(to, "weak", c->weak);
     put_parts(to, c);
     g_string_append_c(to, '}');
 }
 
-static void put_cards(GString *to, const McReport *r)
+static void put_cards(GString *to, McReport *r)
 {
     mc_put_number(to, "errors", (int64_t)r->errors);
+    mc_put_findings(to, r);
     mc_put_key(to, "cards");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < r->card->len; i++) {
@@ -209,6 +213,7 @@ void mc_put_report_json(GString *to, McReport *r)
     put_heads(to);
     put_tables(to, r);
     put_cards(to, r);
+    mc_put_leaks(to, r->leaks);
     put_strings(to, r->strings);
     g_string_append_c(to, '}');
 }

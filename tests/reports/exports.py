@@ -85,6 +85,11 @@ class Qemu:
             with client, client.makefile('rwb') as f:
                 self.talk(f)
 
+    def answer(self, command):
+        """The text of a command."""
+        return self.program.run('-f', self.journal,
+                                *command.split())[1].decode()
+
     def talk(self, f):
         f.write(b'{"QMP":{}}\r\n')
         f.flush()
@@ -94,8 +99,7 @@ class Qemu:
             if words['execute'] == 'human-monitor-command':
                 command = words['arguments']['command-line'].split()[1:]
                 self.commands.append(' '.join(command))
-                _, out, _ = self.program.run('-f', self.journal, *command)
-                answer = out.decode().replace('\n', '\r\n')
+                answer = self.answer(' '.join(command)).replace('\n', '\r\n')
             f.write(json.dumps({'return': answer}).encode() + b'\r\n')
             f.flush()
 

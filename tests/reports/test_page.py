@@ -196,8 +196,11 @@ def a_vm_is_reported_as_its_journal():
         with open(path, encoding='ascii') as f:
             got = Page(f.read()).data
         want = report(journal).data
-        for key in 'down', 'up', 'tables', 'cards', 'total', 'strings':
+        for key in 'down', 'up', 'tables', 'cards', 'total':
             assert got[key] == want[key], (name, key)
+        for data in got, want:      # each says why there was no scan
+            del data['strings'][data['leaks']['scan']]
+        assert got['strings'] == want['strings'], name
         assert got['command'].startswith('ka -q '), got['command']
 
 

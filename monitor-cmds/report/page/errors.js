@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The errors: cards with their stacks side by side. */
+/*
+ * The errors: cards with their stacks side by side. Errors of one fold hash are
+ * one finding, as in scripts/sweep.
+ */
 
 /* The stacks of a card side by side; outer frames that all have are folded. */
 function stackBoxes(card, strings) {
@@ -29,18 +32,28 @@ function stackBoxes(card, strings) {
                          outer)];
 }
 
-function errorCard(card, data) {
+/* The identity of an error or a leak. */
+function hashLine(of, strings) {
+    const line = element("p", "fold " + strings[of.fold] + ", exact " +
+                         strings[of.exact] +
+                         (of.weak ? " (weak: a stack is not whole)" : ""));
+
+    line.className = "hash";
+    return line;
+}
+
+function errorCard(card, data, title) {
     const strings = data.strings, address = strings[card.address];
-    const e = element("article", null, element("h3", strings[card.title]));
-    const hashes = "fold " + strings[card.fold] + ", exact " +
-        strings[card.exact] + (card.weak ? " (weak: a stack is not whole)" :
-                               "");
+    const e = element("article", null, element("h3", title));
 
     for (const alt of card.alt) {
         e.append(element("p", "also: " + strings[alt]));
     }
-    e.append(element("p", strings[card.block]), ...stackBoxes(card, strings));
-    e.append(element("p", hashes));
+    if (strings[card.what]) {
+        e.append(element("p", strings[card.what]));
+    }
+    e.append(element("p", strings[card.block]), ...stackBoxes(card, strings),
+             hashLine(card, strings));
     if (address) {
         const commands = element("pre", data.command + " error " + address +
                                  " -l\n" + data.command + " show " + address +
@@ -50,14 +63,38 @@ function errorCard(card, data) {
     return e;
 }
 
+/* The first error of a finding; the others are folded. */
+function findingCards(finding, cards, data) {
+    const name = data.strings[finding.name];
+    const out = [errorCard(cards[0], data, name)];
+
+    if (cards.length > 1) {
+        const n = cards.length - 1;
+
+        out.push(element("details", null,
+                         element("summary", formatCount(n) + " more error" +
+                                 (n > 1 ? "s" : "") + " of this finding: " +
+                                 name),
+                         ...cards.slice(1).map(c => errorCard(c, data, name))));
+    }
+    return out;
+}
+
 function fillErrors(data) {
     const left = data.errors - data.cards.length;
+    const plural = (n, word) => formatCount(n) + " " + word +
+                                (n === 1 ? "" : "s");
 
     byId("error-count").textContent = data.errors ?
-        formatCount(data.errors) + " errors" : "No errors were found.";
-    for (const card of data.cards) {
-        byId("cards").append(errorCard(card, data));
-    }
+        plural(data.errors, "error") + ", " +
+        plural(data.findings.length, "finding") +
+        (left > 0 ? " of the first " + formatCount(data.cards.length) : "") :
+        "No errors were found.";
+    data.findings.forEach((finding, i) => {
+        byId("cards").append(...findingCards(
+            finding, data.cards.filter((c, k) => data.finding_of[k] === i),
+            data));
+    });
     if (left > 0) {
         byId("cards").append(element("p", "(" + formatCount(left) +
                                      " more errors)"));

@@ -86,6 +86,7 @@ function start() {
     connect(flame);
     new Tables(data);
     fillErrors(data);
+    fillLeaks(data);
     return {data, flame};
 }
 

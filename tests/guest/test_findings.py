@@ -17,7 +17,7 @@ import xml.etree.ElementTree as ET
 from lib.tap import Tap
 from scripts.lib import findings
 from scripts.lib.findings import (
-    baseline, finding, growth, junit, kinds, ktap, sarif)
+    baseline, finding, growth, junit, kinds, ktap, plain, sarif)
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-findings.')
@@ -420,6 +420,19 @@ with tap.test('a baseline knows what it was written from, and nothing else'):
     assert not known.why_known(error(name='g', fold='b' * 32))
     known = baseline.Baseline('# c\n\n* double-free in g\n')
     assert known.why_known(error(name='g', fold='b' * 32))
+
+with tap.test('JSON: what the report has, with each hostile name as it is'):
+    for name in HOSTILE.values():
+        text = plain.render(hostile(name))
+        plain.check(text)
+        made = json.loads(text)
+        assert made['facts']['kernel'] == name and made['warnings'] == [name]
+        assert made['findings'][0]['alt'] == [name]
+        assert made['findings'][-1]['hidden'] == 'suppressed by: ' + name
+    made = json.loads(plain.render(report(error(), top=[{'live': 1}])))
+    assert made['problem'] is None and made['top'] == [{'live': 1}]
+    assert made['findings'][0]['title'] == 'double-free in close_it'
+    assert refused(plain, '[]') and refused(plain, '{"schema": 2}')
 
 with tap.test('a baseline with a wrong line is refused, a hostile one is not'):
     try:

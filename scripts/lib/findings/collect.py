@@ -51,6 +51,11 @@ def slab_check(guest, stat):
             for row, blocks, lines in found]
 
 
+def top(guest, most):
+    """Return the sum of all stacks, and the stacks with most live bytes."""
+    return ask(guest, f'ka top --by stack -s -j -n {most}') if most else []
+
+
 # --- leaks -------------------------------------------------------------------
 
 def leak_text(row, more=''):

@@ -163,11 +163,15 @@ class Report:
     problem    why no findings would not mean a clean guest, or None
     warnings   lines about what else is not known
     facts      {name: value} of the run: kernel, arch, versions
+    stat       the object of ka stat
+    top        rows of ka top --by stack, if they were asked for
     """
     findings: list = dataclasses.field(default_factory=list)
     problem: str = None
     warnings: list = dataclasses.field(default_factory=list)
     facts: dict = dataclasses.field(default_factory=dict)
+    stat: dict = dataclasses.field(default_factory=dict)
+    top: list = dataclasses.field(default_factory=list)
     started: datetime.datetime = dataclasses.field(default_factory=now)
     seconds: float = 0
     host: str = dataclasses.field(default_factory=platform.node)

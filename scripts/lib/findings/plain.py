@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All of a report as one JSON object, for programs: docs/ci.md has its keys.
+Texts are as the guest chose them; who shows them must escape them."""
+import json
+
+from . import Refused
+
+SCHEMA = 1
+
+
+def finding(f):
+    return {'kind': f.kind, 'title': f.title, 'alt': list(f.alt),
+            'fold': f.fold, 'exact': f.exact, 'weak': f.weak,
+            'blocks': f.blocks, 'hidden': f.hidden, 'text': f.text}
+
+
+def render(report):
+    return json.dumps({
+        'schema': SCHEMA, 'problem': report.problem or None,
+        'warnings': report.warnings, 'facts': report.facts,
+        'started': report.started.strftime('%Y-%m-%dT%H:%M:%SZ'),
+        'seconds': round(report.seconds, 3), 'host': report.host,
+        'findings': [finding(f) for f in report.findings],
+        'stat': report.stat, 'top': report.top}, indent=1) + '\n'
+
+
+def check(text):
+    try:
+        if json.loads(text)['schema'] != SCHEMA:
+            raise ValueError('its schema is another one')
+    except (LookupError, TypeError, ValueError) as e:
+        raise Refused(f'JSON: {e}') from e

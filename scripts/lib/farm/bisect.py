@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which kernel of a row has a bug first. A kernel has the bug if one of its
+runs shows it. It has not if so many complete runs do not show it that, at the
+rate with which the bug is seen, this happens by chance in less than one of
+twenty cases."""
+import math
+import os
+import re
+import subprocess
+import tempfile
+
+from . import FarmError, bugs, plan, results, work
+from .folder import Folder
+from .questions import MISS
+
+GOOD, BAD, UNKNOWN = 'good', 'bad', 'unknown'
+MOST_RUNS = 100
+PACKAGE = re.compile(r'linux-image-[\w.+~-]+_([\w.+~%-]+)_\w+\.deb')
+
+
+def runs_needed(rate):
+    """Return how many runs without the bug mean that it is absent."""
+    if not 0 < rate <= 1:
+        raise FarmError(f'--rate {rate} is not more than 0 and at most 1')
+    if rate >= 1 - MISS:
+        return 1
+    return min(MOST_RUNS, math.ceil(math.log(MISS) / math.log(1 - rate)))
+
+
+class Wanted:
+    """The bug that is looked for: a title, a hash, or a bug of a database."""
+
+    def __init__(self, word, store=None):
+        self.words = {word}
+        if not store:
+            return
+        found = [b for b in bugs.find(store)
+                 if word in (b.name, *b.titles, *b.folds)]
+        if len(found) != 1:
+            raise FarmError(f"{len(found)} bugs are '{word}' in {store.path}")
+        self.words |= found[0].titles | found[0].folds
+
+    def is_in(self, result):
+        return any(self.words & {f['fold'], f['exact'], f['title'], *f['alt']}
+                   for f in result['findings'] if not f['hidden'])
+
+
+class Prober:
+    """Runs a job with one kernel until it is known whether it has the bug."""
+
+    def __init__(self, lines, wanted, runs, program=None, say=print):
+        self.lines, self.wanted, self.runs = lines, wanted, runs
+        self.program, self.say = program, say
+
+    def probe(self, kernel, folder):
+        """Return good, bad or unknown. The lines differ by their seed."""
+        folder.make()
+        worker = work.Worker(folder, plan.Limits(), self.program,
+                             lambda _: None)
+        absent = broken = 0
+        for line in self.lines(kernel, self.runs * 2):
+            attempt = folder.attempts().get(line.key, 0)
+            if not attempt:
+                attempt = 1
+                worker.run(line, attempt)
+            path = folder.file('results', folder.result_name(line.key,
+                                                             attempt))
+            result = results.read(path, line.key, attempt)
+            if self.wanted.is_in(result):
+                self.say(f'{kernel}: has the bug, seed {line.seed}')
+                return BAD
+            done = result['verdict'] != 'broken' and not result['reason']
+            absent, broken = absent + done, broken + (not done)
+            if absent == self.runs:
+                self.say(f'{kernel}: {absent} runs without the bug')
+                return GOOD
+        self.say(f'{kernel}: {broken} runs were not complete')
+        return UNKNOWN
+
+
+def seeds(lines):
+    """Return a function: kernel, number -> lines, made of the first line of a
+    plan, one for each seed from 1 on."""
+    first = lines[0].__dict__
+
+    def make(kernel, most):
+        return [plan.Line(**{**first, 'batch': 'bisect', 'kernel': kernel,
+                             'seed': n}) for n in range(1, most + 1)]
+
+    return make
+
+
+def bisect(kernels, probe):
+    """Return (last good, first bad, unknown between them). The first kernel
+    must be good and the last one bad."""
+    for kernel, want in (kernels[0], GOOD), (kernels[-1], BAD):
+        got = probe(kernel)
+        if got != want:
+            raise FarmError(f'{kernel} is {got}, it should be {want}')
+    good, bad, unknown = 0, len(kernels) - 1, set()
+    while True:
+        between = [i for i in range(good + 1, bad) if i not in unknown]
+        if not between:
+            return kernels[good], kernels[bad], [kernels[i]
+                                                 for i in sorted(unknown)
+                                                 if good < i < bad]
+        middle = min(between, key=lambda i: abs(2 * i - good - bad))
+        got = probe(kernels[middle])
+        if got == GOOD:
+            good = middle
+        elif got == BAD:
+            bad = middle
+        else:
+            unknown.add(middle)
+
+
+# --- packages ----------------------------------------------------------------
+
+def older(first, second):
+    return subprocess.run(['dpkg', '--compare-versions', first, 'lt', second],
+                          check=False).returncode == 0
+
+
+def by_version(names):
+    """Sort names of packages by their versions, the oldest first."""
+    rest, found = list(names), []
+    while rest:
+        version = {n: PACKAGE.fullmatch(n)[1].replace('%3a', ':')
+                   for n in rest}
+        least = rest[0]
+        for name in rest[1:]:
+            if older(version[name], version[least]):
+                least = name
+        found.append(least)
+        rest.remove(least)
+    return found
+
+
+def unpack(package, folder):
+    """Unpack the kernel of a package; return its file."""
+    subprocess.run(['dpkg-deb', '-x', package, folder], check=True)
+    names = [os.path.join(at, name) for at, _, files in os.walk(folder)
+             for name in files if name.startswith(('vmlinuz', 'vmlinux'))]
+    if len(names) != 1:
+        raise FarmError(f'{package}: {len(names)} kernels in it')
+    return names[0]
+
+
+def kernels_of_packages(folder, into):
+    """Return the kernels of all packages in a folder, the oldest first."""
+    names = [n for n in os.listdir(folder) if PACKAGE.fullmatch(n)]
+    if len(names) < 2:
+        raise FarmError(f'{folder}: less than two linux-image-*.deb')
+    found = []
+    for name in by_version(sorted(names)):
+        place = os.path.join(into, name[:-4])
+        if not os.path.isdir(place):
+            new = tempfile.mkdtemp(dir=into, prefix='.new-')
+            unpack(os.path.join(folder, name), new)
+            os.rename(new, place)
+        found.append(unpacked(place))
+    return found
+
+
+def unpacked(place):
+    return next(os.path.join(at, name) for at, _, files in os.walk(place)
+                for name in files if name.startswith(('vmlinuz', 'vmlinux')))
+
+
+def folder_of(path, kernel):
+    """Each kernel has a folder of results: a bisection can be resumed."""
+    return Folder(os.path.join(path, re.sub(r'[^\w.+-]', '_', kernel)[-100:]))

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line of ka-farm: its commands, and what each does."""
+import argparse
+import os
+import subprocess
+import sys
+
+from ..findings import clean
+from . import (FarmError, bisect, engines, kcidb, pages, plan, results, store,
+               texts, work)
+from .folder import Folder
+from .questions import View
+
+EPILOG = """\
+A night:
+  ka-farm plan PLAN.toml --dir NIGHT        which VMs: NIGHT/plan.jsonl
+  ka-farm submit slurm --dir NIGHT          or parallel, or local
+  ka-farm status --dir NIGHT                what has run
+  ka-farm collect runs.db --dir NIGHT       results into a database
+  ka-farm report runs.db --out FOLDER       what is new, gone, flaky
+docs/farm.md explains plans, results and the database.
+
+Exit status:
+  0  done; work: each of its VMs has a result, whatever that says
+  1  work: VMs have no result; collect: files were skipped; step: the kernel
+     has the bug
+  2  the command could not run
+  125  step: it is not known whether the kernel has the bug
+"""
+
+
+# --- commands ----------------------------------------------------------------
+
+def do_plan(args):
+    made = plan.read_file(args.plan, args.batch)
+    lines = plan.select(made.lines, args.only)
+    if not lines:
+        raise FarmError('--only leaves no line')
+    if args.dry_run:
+        for line in lines:
+            print(line.key, line.job, line.kernel, f'seed={line.seed}',
+                  f'smp={line.smp}', f'mem={line.mem}', line.append)
+    else:
+        Folder(args.dir).write_plan(lines, made.limits)
+    print(f'{len(lines)} VMs', file=sys.stderr)
+    return 0
+
+
+def do_work(args):
+    index, of = work.who(args.index, args.of)
+    folder = Folder(args.dir)
+    lines, limits = folder.plan()
+    worker = work.Worker(folder, limits, args.sweep or
+                         os.environ.get('KA_FARM_SWEEP'),
+                         lambda text: print(text, flush=True))
+    return 1 if worker.work(lines[index::of]) else 0
+
+
+def do_submit(args):
+    more = ['--sweep', args.sweep] if args.sweep else []
+    return 1 if engines.submit(args.engine, Folder(args.dir), more,
+                               args.dry_run) else 0
+
+
+def do_status(args):
+    folder = Folder(args.dir)
+    lines, _ = folder.plan()
+    attempts, counts, missing = folder.attempts(), {}, []
+    for line in lines:
+        attempt = attempts.get(line.key)
+        verdict = 'missing'
+        if attempt:
+            try:
+                verdict = results.read(
+                    folder.file('results',
+                                folder.result_name(line.key, attempt)),
+                    line.key, attempt)['verdict']
+            except results.BadResult:
+                verdict = 'unreadable'
+        counts[verdict] = counts.get(verdict, 0) + 1
+        if verdict in ('missing', 'unreadable'):
+            missing.append(line)
+    print(f'{len(lines)} VMs: ' + ', '.join(
+        f'{n} {v}' for v, n in sorted(counts.items())))
+    for line in missing if args.verbose else ():
+        print(f'{line.key} {line.job} {line.kernel} seed {line.seed}')
+    return 0
+
+
+def do_collect(args):
+    skipped = 0
+    with store.writer(args.db) as db:
+        for path in args.dir or ['.']:
+            good, bad = store.collect(
+                db, Folder(path),
+                lambda text: print(clean.line(text), file=sys.stderr))
+            print(f'{path}: {good} results collected, {bad} skipped')
+            skipped += bad
+    return 1 if skipped else 0
+
+
+def do_report(args):
+    view = View(store.Store(args.db), args.batch, args.since)
+    if args.out:
+        pages.write(view, args.out)
+    if args.kcidb:
+        kcidb.write(view, args.kcidb)
+    print(texts.render(view), end='')
+    return 0
+
+
+def do_bug(args):
+    """Write a decision of a person, or remove it."""
+    with store.writer(args.db) as db, db.change() as change:
+        change.execute('DELETE FROM decision WHERE title = ?', (args.title,))
+        if args.name:
+            change.execute('INSERT INTO decision VALUES (?, ?)',
+                           (args.title, args.name))
+    return 0
+
+
+# --- bisect ------------------------------------------------------------------
+
+def prober(args):
+    lines = plan.select(plan.read_file(args.plan, 'bisect').lines,
+                        [f'job={args.job}'] if args.job else [])
+    if not lines:
+        raise FarmError(f"no job '{args.job}' in the plan")
+    wanted = bisect.Wanted(args.bug, store.Store(args.db) if args.db else
+                           None)
+    runs = args.seeds or bisect.runs_needed(args.rate)
+    return bisect.Prober(bisect.seeds(lines), wanted, runs, args.sweep)
+
+
+def do_bisect(args):
+    os.makedirs(args.dir, exist_ok=True)
+    kernels = args.kernel
+    if args.packages:
+        into = os.path.join(os.path.realpath(args.dir), 'kernels')
+        os.makedirs(into, exist_ok=True)
+        try:
+            kernels = bisect.kernels_of_packages(args.packages, into)
+        except subprocess.CalledProcessError as e:
+            raise FarmError(str(e)) from e
+    if len(kernels or ()) < 2:
+        raise FarmError('bisect needs --packages FOLDER, or --kernel twice or '
+                        'more, the oldest first')
+    asked = prober(args)
+    good, bad, unknown = bisect.bisect(
+        kernels, lambda k: asked.probe(k, bisect.folder_of(args.dir, k)))
+    print(f'last without the bug: {good}\nfirst with the bug: {bad}')
+    if unknown:
+        print('not known, between them: ' + ' '.join(unknown))
+    return 0
+
+
+def do_step(args):
+    got = prober(args).probe(args.kernel, bisect.folder_of(args.dir,
+                                                           args.name))
+    return {bisect.GOOD: 0, bisect.BAD: 1, bisect.UNKNOWN: 125}[got]
+
+
+# --- arguments ---------------------------------------------------------------
+
+def add_dir(ap, default='.'):
+    ap.add_argument('--dir', default=default, metavar='DIR',
+                    help='folder of the plan and its results (default: .)')
+
+
+def add_sweep(ap):
+    ap.add_argument('--sweep', metavar='PROGRAM',
+                    help='a program to run instead of ka-sweep')
+
+
+def add_probe(ap):
+    ap.add_argument('plan', metavar='PLAN.toml')
+    ap.add_argument('--job', metavar='NAME', help='the job of the plan that '
+                    'shows the bug (default: the first one)')
+    ap.add_argument('--bug', required=True, metavar='TITLE',
+                    help='title or hash of the bug')
+    ap.add_argument('--db', metavar='DB',
+                    help='the bug is one of this database, with all of its '
+                         'titles and hashes')
+    ap.add_argument('--rate', type=float, default=1.0, metavar='P',
+                    help='part of the runs that show the bug (default 1): the '
+                         'smaller, the more runs')
+    ap.add_argument('--seeds', type=int, metavar='N',
+                    help='so many runs without the bug mean that it is absent')
+    add_sweep(ap)
+    ap.add_argument('--dir', default='bisect', metavar='DIR',
+                    help='folder of results; a second start goes on '
+                         '(default: bisect)')
+
+
+def plan_options(ap):
+    ap.add_argument('plan', metavar='PLAN.toml')
+    ap.add_argument('--batch', metavar='NAME',
+                    help="name of this batch (default: that of the plan, or "
+                         "today's date)")
+    ap.add_argument('--only', action='append', default=[], metavar='KEY=V,..',
+                    help='only lines whose kernel, seed, smp, mem or job is '
+                         'one of the patterns V')
+    ap.add_argument('--dry-run', action='store_true',
+                    help='print the lines, write nothing')
+    add_dir(ap)
+
+
+def work_options(ap):
+    ap.add_argument('--index', type=int, metavar='I')
+    ap.add_argument('--of', type=int, metavar='N')
+    add_sweep(ap)
+    add_dir(ap)
+
+
+def submit_options(ap):
+    ap.add_argument('engine', choices=sorted(engines.ENGINES))
+    ap.add_argument('--dry-run', action='store_true',
+                    help='print the command, start nothing')
+    add_sweep(ap)
+    add_dir(ap)
+
+
+def status_options(ap):
+    ap.add_argument('-v', dest='verbose', action='store_true',
+                    help='name the VMs without a result')
+    add_dir(ap)
+
+
+def collect_options(ap):
+    ap.add_argument('db', metavar='DB')
+    ap.add_argument('--dir', action='append', metavar='DIR',
+                    help='folder with results; can be given several times '
+                         '(default: .)')
+
+
+def report_options(ap):
+    ap.add_argument('db', metavar='DB')
+    ap.add_argument('--batch', metavar='NAME', help='(default: the last one)')
+    ap.add_argument('--since', metavar='NAME',
+                    help='compare with batches from this one on (default: the '
+                         '14 before)')
+    ap.add_argument('--out', metavar='FOLDER',
+                    help='write HTML pages, and the text, to FOLDER')
+    ap.add_argument('--kcidb', metavar='FILE',
+                    help="write a report for KernelCI's database")
+
+
+def bug_options(ap):
+    ap.add_argument('db', metavar='DB')
+    ap.add_argument('title', metavar='TITLE')
+    ap.add_argument('name', nargs='?', metavar='NAME',
+                    help='all titles with the same NAME are one bug, those '
+                         'with another NAME are none of it; without NAME the '
+                         'decision is removed')
+
+
+def bisect_options(ap):
+    add_probe(ap)
+    ap.add_argument('--kernel', action='append', metavar='K',
+                    help='a kernel, the oldest first; twice or more')
+    ap.add_argument('--packages', metavar='FOLDER',
+                    help='the kernels of all linux-image-*.deb in FOLDER, in '
+                         'the order of their versions')
+
+
+def step_options(ap):
+    add_probe(ap)
+    ap.add_argument('--kernel', required=True, metavar='K')
+    ap.add_argument('--name', required=True, metavar='NAME',
+                    help='of this kernel, such as a commit: its results are '
+                         'kept')
+
+
+# name -> (what it does, its options, its function)
+COMMANDS = {
+    'plan': ('write the lines of a plan, one a VM', plan_options, do_plan),
+    'work': ('run the lines of worker I of N', work_options, do_work),
+    'submit': ('start all workers', submit_options, do_submit),
+    'status': ('count results', status_options, do_status),
+    'collect': ('put results into a database', collect_options, do_collect),
+    'report': ('say what is new, gone, flaky and grew', report_options,
+               do_report),
+    'bug': ('decide which titles are one bug', bug_options, do_bug),
+    'bisect': ('find the first kernel with a bug', bisect_options, do_bisect),
+    'step': ('tell git bisect whether a kernel has a bug', step_options,
+             do_step),
+}
+
+
+def run(argv):
+    """Run a command; return its exit status."""
+    ap = argparse.ArgumentParser(
+        prog='ka-farm', description='Run many VMs under the tracer, and '
+        'report what they found together.', epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = ap.add_subparsers(dest='command', required=True,
+                                 metavar='COMMAND')
+    for name, (text, options, _) in COMMANDS.items():
+        options(commands.add_parser(name, help=text, description=text))
+    args = ap.parse_args(argv)
+    return COMMANDS[args.command][2](args)

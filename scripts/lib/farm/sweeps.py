@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What scripts/sweep wrote about a VM, as the parts of a result. All texts are
+of the guest: they are cleaned and cut here."""
+import hashlib
+import json
+import os
+import re
+
+from ..findings import clean
+from ..findings.finding import hash_words, read_frame
+from ..prepared import ROOT
+from . import results
+
+SWEEP = os.path.join(ROOT, 'scripts', 'sweep')
+TOP = 200           # stacks that are kept
+FACTS = 'kernel', 'arch', 'ka', 'qemu'
+
+
+def command(line, program, json_file, journal=None):
+    """Return the command that runs a line."""
+    words = [program or SWEEP, '--kernel', line.kernel, '--smp', str(line.smp),
+             '--mem', line.mem, '--timeout', str(line.timeout), '--console',
+             '--json', json_file, '--top', str(TOP),
+             '--append', f'ka.seed={line.seed} {line.append}'.strip()]
+    for option in 'initrd', 'share':
+        if getattr(line, option):
+            words += ['--' + option, getattr(line, option)]
+    if journal:
+        words += ['--journal', journal]
+    return [*words, *line.options, *(['--', *line.qemu] if line.qemu else [])]
+
+
+# --- parts -------------------------------------------------------------------
+
+def fold_or_hash(text, kind):
+    text = str(text)
+    return text if results.FOLD.fullmatch(text) else hash_words(kind, text)
+
+
+def finding(f):
+    kind = clean.line(str(f['kind']))
+    exact = str(f.get('exact') or '')
+    return {'kind': kind, 'title': clean.line(str(f['title'])),
+            'alt': [clean.line(str(t))
+                    for t in f['alt'][:results.MOST['alt']]],
+            'fold': fold_or_hash(f['fold'], kind),
+            'exact': exact if results.FOLD.fullmatch(exact) else '',
+            'weak': bool(f.get('weak')),
+            'blocks': min(int(f.get('blocks') or 1), results.BIGGEST),
+            'hidden': clean.line(str(f.get('hidden') or '')),
+            'text': clean.text(str(f['text']), results.MOST_FINDING)}
+
+
+def frame_name(text):
+    """module:function, without what compilers add to names."""
+    name = re.sub(r'(?<=.)\.(isra|constprop|part|cold|llvm)\b.*', '',
+                  read_frame(text).name)
+    return clean.line(name, 100)
+
+
+def account(row):
+    """The sums of a stack. Its fold has functions, not offsets: it is the
+    same in other builds."""
+    frames = [frame_name(str(t)) for t in row.get('stack_symbols') or []]
+    return {'fold': hash_words('stack', *frames),
+            'frames': frames[:results.MOST['frames']],
+            'live': row['live'], 'blocks': row['blocks'],
+            'allocs': row['allocs']}
+
+
+def accounts(rows):
+    """Return (stacks, the sum of all others). Stacks of the same functions
+    are one."""
+    found, whole = {}, {'live': 0, 'blocks': 0, 'allocs': 0}
+    for row in rows:
+        if row.get('type') == 'top_all':
+            whole = {k: row[k] for k in whole}
+        elif row.get('type') == 'top':
+            made = account(row)
+            same = found.setdefault(made['fold'], made)
+            if same is not made:
+                for key in whole:
+                    same[key] += made[key]
+    rest = {k: whole[k] - sum(a[k] for a in found.values()) for k in whole}
+    return list(found.values()), {'fold': hash_words('others'), 'frames': [],
+                                  **rest}
+
+
+def counters(stat):
+    """The counters that are not zero."""
+    found = {clean.line(k): v for k, v in stat.items()
+             if type(v) is int and v and abs(v) < results.BIGGEST}
+    return dict(list(found.items())[:results.MOST['stat']])
+
+
+def verdict(found, problem):
+    """found: there are findings that are not hidden, whatever else is wrong.
+    broken: none, but the run is not complete."""
+    if any(not f['hidden'] for f in found):
+        return 'found'
+    return 'broken' if problem else 'clean'
+
+
+def parts(report):
+    """Return the parts of a result that a report of a sweep has."""
+    found = [finding(f) for f in report['findings']]
+    stacks, others = accounts(report.get('top') or [])
+    facts = report.get('facts') or {}
+    return {'verdict': verdict(found, report.get('problem')),
+            'reason': clean.line(report.get('problem') or ''),
+            'facts': {k: clean.line(str(facts[k])) for k in FACTS
+                      if k in facts},
+            'stat': counters(report.get('stat') or {}), 'findings': found,
+            'accounts': stacks, 'others': others,
+            'warnings': [clean.line(str(w))
+                         for w in report.get('warnings') or []]}
+
+
+def broken(reason):
+    """The parts of a VM of which there is no report."""
+    return parts({'findings': [], 'problem': reason or 'no reason is known'})
+
+
+def read(path, why):
+    """Return the parts of the report in a file. why: what the sweep said at
+    its end, if there is none."""
+    try:
+        with open(path, encoding='utf-8', errors='replace') as f:
+            text = f.read(results.MOST_TEXT)
+        return parts(json.loads(text)) if text else broken(why)
+    except (AttributeError, LookupError, OSError, TypeError, ValueError,
+            RecursionError) as e:
+        return broken(f'the report of the sweep cannot be read: {e!r}')
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()

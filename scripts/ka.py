@@ -148,6 +148,20 @@ def typed(raw):
     return TYPES.get(raw.get('type'), Object)(raw)
 
 
+def parse(text):
+    """The objects of an answer to a command with -j. Raise BadCommand if the
+    command was refused."""
+    objects = []
+    for line in filter(None, text.split('\n')):
+        try:
+            objects.append(typed(json.loads(line)))
+        except ValueError:
+            raise KaError(f'no JSON: {line[:200]}') from None
+        if 'fail' in objects[-1]:
+            raise BadCommand(objects[-1].raw['fail'])
+    return objects
+
+
 class Answer(list):
     """The rows of a listing. .all: every object, with sums and remarks; .more:
     rows that a limit left out; .warnings: what the program said is missing."""
@@ -194,9 +208,14 @@ def options(filters):
     """Options as words: task='sh', no_stacks=True, n=5."""
     for key, value in filters.items():
         dashes = '-' if len(key) == 1 else '--'
-        yield from () if value in (None, False) else \
+        yield from () if value is None or value is False else \
             (dashes + key.replace('_', '-'),) if value is True else \
             (dashes + key.replace('_', '-'), str(value))
+
+
+def every_row(filters):
+    """Filters without a limit of rows, unless they have one."""
+    return {'n': 0, **filters}
 
 
 class Ka:
@@ -217,15 +236,7 @@ class Ka:
         """An Answer to any command that has -j. WANTED: types of rows."""
         text, warnings = self.ask([*(str(word) for word in words),
                                    *options(filters), '-j'])
-        objects = []
-        for line in text.splitlines():
-            try:
-                objects.append(typed(json.loads(line)))
-            except ValueError:
-                raise KaError(f'no JSON: {line[:200]}') from None
-            if 'fail' in objects[-1]:
-                raise BadCommand(objects[-1].raw['fail'])
-        return Answer(objects, wanted, warnings)
+        return Answer(parse(text), wanted, warnings)
 
     def stat(self):
         """The counters of ka stat."""
@@ -234,18 +245,18 @@ class Ka:
     def blocks(self, where='', **filters):
         """All blocks, live and freed; WHERE: an address or a range."""
         where = (where if isinstance(where, str) else f'{where:x}',)
-        return self.run(*filter(None, where), '-s', '-v', '-n', '0',
-                        wanted=('block',), **filters)
+        return self.run(*filter(None, where), '-s', '-v', wanted=('block',),
+                        **every_row(filters))
 
     def errors(self, **filters):
         """All errors; look at .incomplete, too."""
-        return self.run('error', '-s', '-v', '-n', '0', wanted=('error',),
-                        **filters)
+        return self.run('error', '-s', '-v', wanted=('error',),
+                        **every_row(filters))
 
     def top(self, by='caller', **filters):
         """All rows of ka top; .total is the sum."""
-        return self.run('top', '--by', by, '-s', '-n', '0', wanted=('top',),
-                        **filters)
+        return self.run('top', '--by', by, '-s', wanted=('top',),
+                        **every_row(filters))
 
     def marks(self):
         return self.run('mark', wanted=('point',))
@@ -257,18 +268,18 @@ class Ka:
     def diff(self, first, second=None, by='caller', **filters):
         """What grew from one mark, or time @us of a journal, to another."""
         return self.run('diff', *filter(None, (first, second)), '--by', by,
-                        '-s', '-n', '0', wanted=('diff',), **filters)
+                        '-s', wanted=('diff',), **every_row(filters))
 
     def leaks(self, **filters):
         """Search the memory of a VM for leaks: one row a stack, or with
         all=True one a block."""
-        return self.run('leak', 'scan', '-s', '-v', '-n', '0',
-                        wanted=('block',), **filters)
+        return self.run('leak', 'scan', '-s', '-v', wanted=('block',),
+                        **every_row(filters))
 
     def module_leaks(self, name=None, **filters):
         """What modules had not freed when they were unloaded."""
         return self.run('leak', 'module', *filter(None, (name,)), '-s', '-v',
-                        '-n', '0', wanted=('block',), **filters)
+                        wanted=('block',), **every_row(filters))
 
 
 class Program(Ka):

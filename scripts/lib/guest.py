@@ -11,7 +11,6 @@ block, or keep() was called), the logs are copied to the results folder.
 """
 import atexit
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -24,6 +23,7 @@ import threading
 import time
 
 from . import signals
+from .. import ka
 from .arches import ARCHES
 from .prepared import ROOT, kernel_arch, results_folder
 from .qmp import GuestError, Qmp, connect
@@ -286,25 +286,24 @@ class Guest:
         text = self.qmp('human-monitor-command', command_line=line)
         return text.replace('\r', '')
 
+    @property
+    def ka(self):
+        """The commands of ka, whose answers are Python objects: see
+        scripts/ka.py."""
+        return ka.Monitor(self.hmp_qmp)
+
     def rows(self, line):
         """Return the JSON objects that a command of ka prints."""
-        text = self.hmp_qmp(line + ' -j')
-        rows = []
-        for row in text.splitlines():
-            try:
-                rows.append(json.loads(row))
-            except ValueError as e:
-                raise GuestError(f'{line}: {row[:200]}') from e
-            if 'fail' in rows[-1]:
-                raise GuestError(f"{line}: {rows[-1]['fail']}")
-        return rows
+        try:
+            return [row.raw for row in ka.parse(self.hmp_qmp(line + ' -j'))]
+        except ka.KaError as e:
+            raise GuestError(f'{line}: {e}') from e
 
     def stat(self):
         """Return `ka stat` as {key: number or text}; 'hits' is {hook: its
         calls}."""
         numbers, hits = {}, {}
-        for line in self.hmp_qmp('ka stat -j -v').splitlines():
-            row = json.loads(line)
+        for row in self.rows('ka stat -v'):
             if row.get('type') == 'stat':
                 numbers = row
             elif row.get('type') == 'hook':

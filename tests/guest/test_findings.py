@@ -15,6 +15,7 @@ import tempfile
 import xml.etree.ElementTree as ET
 
 from lib.tap import Tap
+from scripts import ka
 from scripts.lib import findings
 from scripts.lib.findings import (
     baseline, finding, growth, junit, kinds, ktap, plain, sarif)
@@ -123,13 +124,14 @@ with tap.test('each kind has a meaning'):
 
 # --- growth ------------------------------------------------------------------
 
-class Answers:
+class Answers(ka.Monitor):
     """A guest that answers commands as ka does."""
 
     def __init__(self, answers):
+        super().__init__(self.answer)
         self.answers, self.asked = answers, []
 
-    def hmp_qmp(self, line):
+    def answer(self, line):
         self.asked.append(line)
         rows = next(r for start, r in self.answers.items()
                     if line.startswith(start))

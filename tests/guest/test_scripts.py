@@ -21,6 +21,7 @@ import types
 import unittest.mock
 
 from lib.tap import Tap
+from scripts import ka
 from scripts.lib.findings import baseline, finding, suppress
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import ROOT
@@ -56,6 +57,8 @@ sweep = load_sweep()
 class Vm:
     """A VM that runs; its console does not change."""
 
+    ka = None
+
     def __init__(self, console):
         self.console = console
 
@@ -64,7 +67,8 @@ class Vm:
 
 
 def waited(console, marker=None, timeout=0.01):
-    args = types.SimpleNamespace(timeout=timeout, marker=marker, console=False)
+    args = types.SimpleNamespace(timeout=timeout, marker=marker,
+                                 console=False, max_growth=[])
     return sweep.wait(Vm(console), args)
 
 
@@ -95,10 +99,13 @@ STAT = {'tracing.state': 'on', 'tracing.kernel': 'recognised',
         'double_frees': True}
 
 
+NO_MARKER = types.SimpleNamespace(marker=None, max_growth=[])
+
+
 def problems(marker=None, why='end', **stat):
     """Return the reasons for a guest whose `ka stat` differs like this from a
     good one."""
-    args = types.SimpleNamespace(marker=marker)
+    args = types.SimpleNamespace(marker=marker, max_growth=[])
     return list(sweep.why_not_all(args, why, {**STAT, **stat}))
 
 
@@ -129,6 +136,10 @@ class Answers:
 
     def qmp(self, _):
         return {}
+
+    @property
+    def ka(self):
+        return ka.Monitor(self.hmp_qmp)
 
     def hmp_qmp(self, command):
         words = command.split()
@@ -190,8 +201,7 @@ with tap.test('sweep: a leak of a scan and of a module is one finding'):
     assert 'left by module m' in found[0].text, found[0].text
     assert found[0].blocks == 3
     assert '3 things' in list(sweep.unseen(state))[0], state
-    assert not list(sweep.why_not_all(types.SimpleNamespace(marker=None),
-                                      'end', {**STAT, **state}))
+    assert not list(sweep.why_not_all(NO_MARKER, 'end', {**STAT, **state}))
 
 with tap.test('sweep: a search for leaks that is refused is a problem'):
     found, state = swept(
@@ -200,8 +210,7 @@ with tap.test('sweep: a search for leaks that is refused is a problem'):
                     '{"type":"block","va":"0x1"}',
         leak_scan='{"fail":"no stacks"}')
     assert not found
-    text = list(sweep.why_not_all(types.SimpleNamespace(marker=None), 'end',
-                                  {**STAT, **state}))
+    text = list(sweep.why_not_all(NO_MARKER, 'end', {**STAT, **state}))
     assert len(text) == 2 and 'no stacks' in text[0], text
     assert 'which blocks are in use' in text[1], text
 

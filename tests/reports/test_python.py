@@ -122,7 +122,9 @@ def a_vm_answers_as_a_journal():
 
     run = ka.Monitor(monitor)
     assert len(run.errors(task='a b')) == 0
-    assert lines == ["ka error -s -v -n 0 --task 'a b' -j"], lines
+    assert run.top(n=2).more >= 0
+    assert lines == ["ka error -s -v -n 0 --task 'a b' -j",
+                     'ka top --by caller -s -n 2 -j'], lines
 
 
 def the_example_runs():

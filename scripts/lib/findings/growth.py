@@ -4,8 +4,8 @@ when the console shows a text, ka diff at the end."""
 import dataclasses
 import re
 
-from . import CouldNotRun
-from .collect import ask
+from scripts.ka import KaError
+
 from .finding import Finding, hash_words
 
 UNITS = {'': 1, 'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
@@ -38,7 +38,7 @@ def read_limit(text, size):
     return Limit(text, int(found[1]) * UNITS[found[2]])
 
 
-def set_marks(guest, limits, console, running):
+def set_marks(vm, limits, console, running):
     """Set a mark for each text that the console shows now. The guest runs on
     meanwhile; if it has ended, nothing can be compared."""
     for number, limit in enumerate(limits, 1):
@@ -48,9 +48,9 @@ def set_marks(guest, limits, console, running):
             limit.why = 'it came when the guest had ended'
             continue
         try:
-            ask(guest, f'ka mark sweep-{number} -j')
+            vm.mark(f'sweep-{number}')
             limit.mark = f'sweep-{number}'
-        except CouldNotRun as e:
+        except KaError as e:
             limit.why = str(e)
 
 
@@ -90,18 +90,16 @@ def make(name, grew, limit, stacks):
 def over(limit, answer, stacks):
     """Return a finding for each cache that grew more than the limit; if it
     takes all of them to grow so much, one of everything."""
-    total = next(row['live'] for row in answer
-                 if row.get('type') == 'diff_all')
-    grew = by_name(row for row in answer if row.get('type') == 'diff')
+    total = answer.total.live
+    grew = by_name(row.raw for row in answer)
     names = {n: more for n, more in grew.items() if more > limit.size}
     if not names and total > limit.size:
         names = {'all memory': total}
-    stacks = [row for row in stacks
-              if row.get('type') == 'diff' and row['live'] > 0][:STACKS]
+    stacks = [row.raw for row in stacks if row.live > 0][:STACKS]
     return [make(name, more, limit, stacks) for name, more in names.items()]
 
 
-def findings(guest, limits):
+def findings(vm, limits):
     """Return what grew too much. A limit that cannot be compared says why."""
     found = []
     for limit in limits:
@@ -109,11 +107,9 @@ def findings(guest, limits):
             limit.why = limit.why or 'it never came'
             continue
         try:
-            found += over(
-                limit, ask(guest, f'ka diff {limit.mark} --by cache -j -n 0'),
-                ask(guest, f'ka diff {limit.mark} --by stack -s -j -n '
-                           f'{STACKS}'))
-        except CouldNotRun as e:
+            found += over(limit, vm.diff(limit.mark, by='cache'),
+                          vm.diff(limit.mark, by='stack', n=STACKS))
+        except KaError as e:
             limit.why = str(e)
     return found
 

@@ -4,10 +4,11 @@ that differs from one sweep to the next, except the times of JUnit."""
 import collections
 import json
 import os
-import re
-import xml.etree.ElementTree as ET
+import platform
 
-from .results import write_whole
+from ..files import write_whole
+from ..findings import junit
+from ..findings.finding import now
 from .verdict import MEANING, ORDER, is_finding, judge_control
 
 SCHEMA = 1
@@ -163,47 +164,31 @@ def json_report(report):
 
 # --- JUnit -------------------------------------------------------------------
 
-def xml_text(text):
-    """Replace the characters that XML 1.0 does not allow."""
-    return re.sub('[^\t\n\r\x20-\ud7ff\ue000-\ufffd]', '?', text)
-
-
-def junit_case(suite, row, command):
+def junit_case(row, command):
     v = row.verdict
-    case = ET.SubElement(
-        suite, 'testcase', classname='ka.fault-sweep',
-        name=xml_text(f"{row.stack['function']} {row.stack['stackid']} "
-                      f'n={row.n}'))
+    case = junit.Case(f"{row.stack['function']} {row.stack['stackid']} "
+                      f'n={row.n}')
     if is_finding(v):
         lines = finding_lines(row, command)
-        ET.SubElement(case, 'failure', type=v.name, message=xml_text(
-            lines[0])).text = xml_text('\n'.join(lines))
+        case.result, case.kind = 'failure', v.name
+        case.message, case.text = lines[0], '\n'.join(lines)
     elif is_untested(row):
-        ET.SubElement(case, 'error', message=xml_text(
-            f'{v.name}: {MEANING[v.name]}'))
+        case.result, case.message = 'error', f'{v.name}: {MEANING[v.name]}'
+    return case
 
 
 def junit_report(report, seconds):
-    suite = ET.Element('testsuite', name='ka fault sweep',
-                       time=f'{seconds:.3f}')
-    for row in report.rows:
-        junit_case(suite, row, report.command)
+    cases = [junit_case(row, report.command) for row in report.rows]
     if report.problem or not report.rows:
-        case = ET.SubElement(suite, 'testcase', classname='ka.fault-sweep',
-                             name='sweep')
-        ET.SubElement(case, 'error', message=xml_text(
-            report.problem or 'no fault was injected'))
-    for stack, why in sorted(report.excluded.items()):
-        case = ET.SubElement(suite, 'testcase', classname='ka.fault-sweep',
-                             name=stack)
-        ET.SubElement(case, 'skipped', message=xml_text(why))
-    for key, tag in (('tests', 'testcase'), ('failures', 'failure'),
-                     ('errors', 'error'), ('skipped', 'skipped')):
-        suite.set(key, str(len(list(suite.iter(tag)))))
-    suites = ET.Element('testsuites')
-    suites.append(suite)
-    ET.indent(suites)
-    return ET.tostring(suites, encoding='unicode', xml_declaration=True) + '\n'
+        why = report.problem or 'no fault was injected'
+        cases.append(junit.Case('sweep', 'error', why, why))
+    cases += [junit.Case(stack, 'skipped', why)
+              for stack, why in sorted(report.excluded.items())]
+    text = junit.render_suite(junit.Suite(
+        'ka fault sweep', 'ka.fault-sweep', cases, now(), seconds,
+        platform.node()))
+    junit.check(text)
+    return text
 
 
 def write_report(path, report, seconds):

@@ -6,26 +6,13 @@ import fcntl
 import json
 import os
 
+from ..files import write_whole
+
 RECORD = 'record.json'
 
 
 class ResultsError(Exception):
     """A folder of results cannot be used; the text says why."""
-
-
-def write_whole(path, text):
-    """Write a file that is never there in part."""
-    new = f'{path}.{os.getpid()}.new'
-    with open(new, 'w', encoding='utf-8') as f:
-        f.write(text)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(new, path)
-    folder = os.open(os.path.dirname(path) or '.', os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 class Results:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""JUnit XML: a test case for each group of findings."""
+"""JUnit XML: a test case for each group of findings. Other programs give their
+own cases to render_suite()."""
+import dataclasses
+import datetime
 import xml.etree.ElementTree as ET
 
 from . import Refused, clean
@@ -8,19 +11,84 @@ COUNTS = (('tests', 'testcase'), ('failures', 'failure'), ('errors', 'error'),
           ('skipped', 'skipped'))
 
 
+@dataclasses.dataclass
+class Case:
+    """A test case; its name is that of no other case of the suite.
+
+    result   failure, error or skipped; '' if it passed
+    message  why, in one line
+    text     the same in full, or None
+    kind     of a failure
+    output   what else is to be read, or None
+    """
+    name: str
+    result: str = ''
+    message: str = ''
+    text: str = None
+    kind: str = None
+    facts: dict = dataclasses.field(default_factory=dict)
+    seconds: str = '0.000'
+    output: str = None
+
+
+@dataclasses.dataclass
+class Suite:
+    """The cases of a run. classname: the same for all of them."""
+    name: str
+    classname: str
+    cases: list
+    started: datetime.datetime
+    seconds: float = 0
+    host: str = ''
+    facts: dict = dataclasses.field(default_factory=dict)
+    output: str = None
+
+
+# --- XML ---------------------------------------------------------------------
+
 def add(parent, tag, text=None, **attributes):
     e = ET.SubElement(parent, tag, {k: clean.line(str(v))
-                                    for k, v in attributes.items()})
+                                    for k, v in attributes.items()
+                                    if v is not None})
     if text is not None:
         e.text = clean.text(text)
     return e
 
 
 def add_properties(parent, facts):
-    properties = add(parent, 'properties')
-    for name, value in facts.items():
-        add(properties, 'property', name=name, value=value)
+    if facts:
+        properties = add(parent, 'properties')
+        for name, value in facts.items():
+            add(properties, 'property', name=name, value=value)
 
+
+def add_case(parent, classname, case):
+    e = add(parent, 'testcase', name=case.name, classname=classname,
+            time=case.seconds)
+    add_properties(e, case.facts)
+    if case.result:
+        add(e, case.result, case.text, type=case.kind, message=case.message)
+    if case.output is not None:
+        add(e, 'system-out', case.output)
+
+
+def render_suite(suite):
+    root = ET.Element('testsuites')
+    e = add(root, 'testsuite', name=suite.name, time=f'{suite.seconds:.3f}',
+            hostname=suite.host or 'localhost',
+            timestamp=suite.started.strftime('%Y-%m-%dT%H:%M:%S'))
+    add_properties(e, suite.facts)
+    for case in suite.cases:
+        add_case(e, suite.classname, case)
+    if suite.output:
+        add(e, 'system-out', suite.output)
+    for key, tag in COUNTS:
+        e.set(key, str(len(list(e.iter(tag)))))
+    ET.indent(root)
+    return ET.tostring(root, encoding='unicode', xml_declaration=True) + '\n'
+
+
+# --- findings ----------------------------------------------------------------
 
 def facts_of(group):
     f = group.first
@@ -30,46 +98,32 @@ def facts_of(group):
     return {**facts, **({'alt': '; '.join(f.alt)} if f.alt else {})}
 
 
-def add_group(suite, group):
-    case = add(suite, 'testcase', name=group.name, classname='ka.sweep',
-               time='0.000')
-    add_properties(case, facts_of(group))
+def group_case(group):
+    case = Case(group.name, facts=facts_of(group), output=group.text)
     if group.hidden:
-        add(case, 'skipped', message=group.hidden)
+        case.result, case.message = 'skipped', group.hidden
     else:
-        add(case, 'failure', group.first.text, type=group.first.kind,
-            message=group.name)
-    add(case, 'system-out', group.text)
+        case.result, case.message = 'failure', group.name
+        case.text, case.kind = group.first.text, group.first.kind
+    return case
 
 
-def add_sweep(suite, report, seconds):
-    """A case for a run that found nothing, or that is not complete."""
+def run_cases(report):
+    """The case of a run that found nothing, or that is not complete."""
+    seconds = f'{report.seconds:.3f}'
     if report.problem:
-        case = add(suite, 'testcase', name='sweep', classname='ka.sweep',
-                   time=seconds)
-        add(case, 'error', report.problem, message=report.problem)
-    elif not report.findings:
-        add(suite, 'testcase', name='no allocation errors',
-            classname='ka.sweep', time=seconds)
+        return [Case('sweep', 'error', report.problem, report.problem,
+                     seconds=seconds)]
+    return [] if report.findings else [Case('no allocation errors',
+                                            seconds=seconds)]
 
 
 def render(report):
-    seconds = f'{report.seconds:.3f}'
-    suites = ET.Element('testsuites')
-    suite = add(suites, 'testsuite', name='ka sweep', time=seconds,
-                hostname=report.host or 'localhost',
-                timestamp=report.started.strftime('%Y-%m-%dT%H:%M:%S'))
-    add_properties(suite, report.facts)
-    for group in report.groups:
-        add_group(suite, group)
-    add_sweep(suite, report, seconds)
-    if report.warnings:
-        add(suite, 'system-out', ''.join(f'warning: {line}\n'
-                                         for line in report.warnings))
-    for key, tag in COUNTS:
-        suite.set(key, str(len(list(suite.iter(tag)))))
-    ET.indent(suites)
-    return ET.tostring(suites, encoding='unicode', xml_declaration=True) + '\n'
+    return render_suite(Suite(
+        'ka sweep', 'ka.sweep',
+        [*map(group_case, report.groups), *run_cases(report)], report.started,
+        report.seconds, report.host, report.facts,
+        ''.join(f'warning: {line}\n' for line in report.warnings)))
 
 
 def check(text):

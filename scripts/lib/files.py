@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files of a run: each is written whole or not at all, and is of this run."""
+import contextlib
+import errno
+import os
+import stat
+
+
+def is_special(path):
+    """Is it a device or a pipe, which a rename would destroy?"""
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def new_name(path):
+    """The name of a file until it is complete."""
+    return f'{path}.{os.getpid()}.new'
+
+
+def sync_folder(path):
+    folder = os.open(os.path.dirname(path) or '.', os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def write_whole(path, text):
+    """Write a file that is never there in part. A device is written to."""
+    if is_special(path):
+        with open(path, 'w', encoding='utf-8') as f:
+            f.write(text)
+        return
+    path = os.path.realpath(path)
+    new = new_name(path)
+    try:
+        with open(new, 'w', encoding='utf-8') as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(new, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        raise
+    sync_folder(path)
+
+
+def claim(path, keep=False):
+    """Raise OSError if the file cannot be written. Remove the one of an
+    earlier run, so that nobody takes it for one of this run, unless KEEP."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if is_special(path):
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return
+    path = os.path.realpath(path)
+    new = new_name(path)
+    with open(new, 'wb'):
+        os.unlink(new)
+    if not keep:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)

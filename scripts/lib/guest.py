@@ -251,6 +251,11 @@ class Guest:
         except subprocess.TimeoutExpired as e:
             raise GuestError('QEMU has not ended:\n' + self._tails()) from e
 
+    def _how_it_ended(self):
+        status = self.proc.returncode
+        return f'with status {status}' if status >= 0 else \
+            f'by {signal.Signals(-status).name}'
+
     def _tails(self):
         return ''.join(f'  | {line}\n' for line in
                        (self.qemu_log + self.console).splitlines()[-15:])
@@ -278,7 +283,8 @@ class Guest:
         except GuestError as e:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.proc.wait(1)
-                raise GuestError('QEMU ended:\n' + self._tails()) from e
+                raise GuestError(f'QEMU ended {self._how_it_ended()}:\n' +
+                                 self._tails()) from e
             raise
 
     def hmp_qmp(self, line):

@@ -18,7 +18,7 @@ from lib.tap import Tap
 from scripts import ka
 from scripts.lib import findings
 from scripts.lib.findings import (
-    baseline, finding, growth, junit, kinds, ktap, plain, sarif)
+    baseline, finding, growth, junit, kasan, kinds, ktap, plain, sarif)
 
 tap = Tap()
 work = tempfile.mkdtemp(prefix='ka-findings.')
@@ -302,6 +302,66 @@ if shutil.which('prove'):
             assert 'Parse errors' not in out and 'Bad plan' not in out, what
 else:
     tap.skip('KTAP: prove', 'perl is not installed')
+
+# --- KASAN and kmemleak -------------------------------------------------------
+
+KASAN = '[    1.000000] ' + '=' * 66
+
+
+def errors_as_kasan(*titles):
+    return ''.join(f'{KASAN}\n[    1.000000] BUG: KASAN: {title} in f+0x0/0x9\n'
+                   f'{KASAN}\n' for title in titles)
+
+
+with tap.test('KASAN: each error has its text, hidden ones are left out'):
+    vm = ka.Monitor(lambda line: 'not all are known: ...\n' +
+                    errors_as_kasan('double-free', 'invalid-free'))
+    found = [error(), error(fold='b' * 32, hidden='known')]
+    kasan.add_errors(vm, found)
+    assert render(kasan, report(*found)) == errors_as_kasan('double-free')
+    kasan.add_errors(vm, found[:1])
+    assert found[0].kasan.count('BUG') == 1, found[0]
+    bare = error('one\ntwo')
+    kasan.add_errors(vm, [bare])
+    assert render(kasan, report(bare)) == \
+        'BUG: ka: double-free in close_it\n  one\n  two\n'
+    assert render(kasan, report()) == ''
+
+LEAKED = """\
+unreferenced object 0xffff888000000{} (size 8):
+  comm "sh", pid 1, jiffies - (age 1.000s)
+  hex dump (first 8 bytes):
+    5b 3c 3e 5d 00 00 00 00                          [<>]....
+  backtrace (crc 0):
+    [<ffffffff8100000{}>] f+0x1/0x2
+"""
+
+
+def leak(va, title='leak in f', **more):
+    return finding.from_leak({'leak': 'lost', 'va': va, 'title': title,
+                              **more}, 'A ' + va)
+
+
+with tap.test('kmemleak: a leak has all blocks of its stack'):
+    texts = [LEAKED.format(va, pc) for va, pc in (
+        ('100', 'a'), ('200', 'b'), ('300', 'a'))]
+    vm = ka.Monitor(lambda line: ''.join(texts))
+    found = [leak('0xffff888000000300'), leak('0xffff888000000200'),
+             leak('0xffff888000000999')]
+    kasan.add_leaks(vm, found)
+    bug = 'BUG: memory leak\n'
+    assert found[0].kasan == bug + (texts[0] + texts[2])[:-1], found[0]
+    assert found[1].kasan == bug + texts[1][:-1] and not found[2].kasan
+    assert render(kasan, report(*found)).endswith(
+        'BUG: ka: leak in f\n  A 0xffff888000000999\n')
+
+with tap.test('KASAN: hostile names are no lines of their own'):
+    for what, name in HOSTILE.items():
+        made = hostile(name)
+        text = render(kasan, made)
+        bugs = [line for line in text.splitlines()
+                if line.startswith('BUG: ')]
+        assert len(bugs) == 3, (what, text)
 
 # --- SARIF -------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ import unittest.mock
 
 from lib.tap import Tap
 from scripts import ka
+from scripts.lib import files, statuses
 from scripts.lib.findings import baseline, finding, suppress
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import ROOT
@@ -246,15 +247,61 @@ with tap.test('sweep: the command lines of docs/ci.md and README.md are right'):
     lines = []
     for page in 'docs/ci.md', 'README.md':
         with open(os.path.join(ROOT, page), encoding='utf-8') as f:
-            text = f.read().replace('\\\n', ' ')
-        # YAML joins the lines of a step that are indented further
-        text = re.sub(r'(- scripts/sweep .*)\n +(?=--)', r'\1 ', text)
-        lines += re.findall(r'^ +(?:- )?(scripts/sweep .*)', text, re.M)
-    assert len(lines) == 4, lines
+            text = f.read()
+        lines += re.findall(r'^    (scripts/sweep (?!\.\.\.).*)', text, re.M)
+    assert len(lines) == 2, lines
     for line in lines:
         options, qemu = sweep.parse_args(shlex.split(line)[1:])
         assert options.junit == 'ka.xml' and options.kernel == 'vmlinuz', line
 
+with tap.test('the exit statuses of docs/ and --help are those of the code'):
+    for program, page in ('sweep', 'ci'), ('fault-sweep', 'fault-sweep'):
+        with open(os.path.join(ROOT, 'docs', page + '.md'),
+                  encoding='utf-8') as f:
+            assert statuses.markdown(program) in f.read(), page
+        text = subprocess.run(
+            [os.path.join(ROOT, 'scripts', program), '--help'], text=True,
+            capture_output=True, check=True).stdout
+        assert statuses.help_text(program) in text, text
+    table = [row.status for row in statuses.rows('sweep')]
+    for holds, row in zip(((1, 1, 1), (0, 1, 1), (0, 0, 1), (0, 0, 0)), table):
+        assert statuses.status(*holds) == row, holds
+
+# --- files -------------------------------------------------------------------
+
+
+def fails_to_write(path, text, limit=None):
+    """Write a file in a process whose files may be so large; return the
+    message."""
+    code = 'import resource, sys\n' \
+           'sys.path.insert(0, sys.argv[1])\n' \
+           'from scripts.lib import files\n' \
+           'n = int(sys.argv[4])\n' \
+           'if n: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n))\n' \
+           'try: files.write_whole(sys.argv[2], sys.argv[3])\n' \
+           'except OSError as e: print(e.strerror)\n'
+    return subprocess.run(
+        [sys.executable, '-B', '-c', code, ROOT, path, text, str(limit or 0)],
+        text=True, stdout=subprocess.PIPE, check=True).stdout.strip()
+
+
+with tap.test('a file is written whole or not at all'):
+    folder = tempfile.mkdtemp(dir=work)
+    path, link = os.path.join(folder, 'a'), os.path.join(folder, 'link')
+    os.symlink('a', link)
+    for text in 'old', 'new':
+        files.write_whole(link, text)
+    with open(path, encoding='ascii') as f:
+        assert f.read() == 'new' and os.path.islink(link)
+    assert fails_to_write(path, 'x' * 9999, 4096) == 'File too large'
+    assert fails_to_write('/dev/full', 'x') == 'No space left on device'
+    with open(path, encoding='ascii') as f:
+        assert f.read() == 'new'
+    assert sorted(os.listdir(folder)) == ['a', 'link']
+    files.claim(path, keep=True)
+    assert sorted(os.listdir(folder)) == ['a', 'link']
+    files.claim(path)
+    assert os.listdir(folder) == ['link']
 
 # Replaces scripts/ka-run --dir FOLDER: it prints, and the log cannot be
 # written.

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 
+from .. import statuses
 from .scenario import ALL, POINTS, Scenario
 
 EPILOG = """\
@@ -22,12 +23,7 @@ killed), masked (the scenario ended as without the fault), clean, not-reached
 (the call was not made: nothing is known). A finding is made twice; it is
 flaky if both differ. What the scenario shows without a fault is no finding.
 
-Exit status:
-  0  no findings
-  1  there are findings, even if something else went wrong
-  2  the sweep could not run or is not complete: wrong arguments, no VM, the
-     scenario fails or hangs without a fault, no call was recorded, a call was
-     not reached, the report could not be written, SIGINT, SIGTERM or SIGHUP
+{statuses}
 docs/fault-sweep.md has more.
 """
 
@@ -126,7 +122,8 @@ def parse(argv):
         cut = argv.index('--')
         argv, qemu = argv[:cut], argv[cut + 1:]
     ap = argparse.ArgumentParser(
-        prog='scripts/fault-sweep', epilog=EPILOG, allow_abbrev=False,
+        prog='scripts/fault-sweep', allow_abbrev=False,
+        epilog=EPILOG.format(statuses=statuses.help_text('fault-sweep')),
         description='Make each call of a scenario fail once, each from the '
                     'same state of the VM, and report what breaks.',
         formatter_class=argparse.RawDescriptionHelpFormatter,

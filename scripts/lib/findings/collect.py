@@ -93,5 +93,8 @@ def module_leaks(vm, state):
 
 def with_others(first, more):
     """Return both lists; a leak of both counts once."""
-    seen = {f.exact for f in first}
+    seen = {f.exact: f for f in first}
+    for f in more:
+        if f.exact in seen:
+            seen[f.exact].kasan = f.kasan
     return first + [f for f in more if f.exact not in seen]

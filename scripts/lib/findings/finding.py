@@ -44,6 +44,7 @@ class Finding:
     row      the object of ka
     blocks   how many blocks the row stands for
     hidden   why it does not fail the build, or None
+    kasan    the words of KASAN or kmemleak, if they were asked for
     """
     kind: str
     title: str
@@ -55,6 +56,7 @@ class Finding:
     row: dict = dataclasses.field(default_factory=dict)
     blocks: int = 1
     hidden: str = None
+    kasan: str = ''
 
     @property
     def titles(self):
@@ -165,6 +167,8 @@ class Report:
     facts      {name: value} of the run: kernel, arch, versions
     stat       the object of ka stat
     top        rows of ka top --by stack, if they were asked for
+    swept      when findings were looked for and in how much, for people
+    unwritten  what could not be written, a line each
     """
     findings: list = dataclasses.field(default_factory=list)
     problem: str = None
@@ -173,6 +177,8 @@ class Report:
     stat: dict = dataclasses.field(default_factory=dict)
     top: list = dataclasses.field(default_factory=list)
     started: datetime.datetime = dataclasses.field(default_factory=now)
+    swept: str = ''
+    unwritten: list = dataclasses.field(default_factory=list)
     seconds: float = 0
     host: str = dataclasses.field(default_factory=platform.node)
 

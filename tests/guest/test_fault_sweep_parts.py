@@ -363,6 +363,16 @@ with tap.test('JSON and JUnit have the same results'):
                                             'skipped')}
     assert found == {'tests': 6, 'failures': 2, 'errors': 2, 'skipped': 1}, \
         found
+    assert suite.get('timestamp') and suite.get('hostname'), suite.attrib
+
+with tap.test('a report that cannot be written is refused at the start'):
+    done = subprocess.run(
+        [os.path.join(ROOT, 'scripts', 'fault-sweep'), '--run', os.devnull,
+         '--report', work + '/none/r.xml'], text=True, capture_output=True,
+        check=False)
+    assert (done.returncode, done.stdout) == (2, ''), done
+    assert done.stderr == f'fault-sweep: {work}/none/r.xml: No such file or ' \
+        'directory\n', done.stderr
 
 shutil.rmtree(work)
 tap.done()

@@ -42,32 +42,39 @@ KERNELS = '6.12',
 
 
 class Sweeps:
-    """Sweeps of the scenario kf.sh in a folder of their own."""
+    """Sweeps in a folder of their own."""
 
     def __init__(self, folder, kernel):
         self.folder, self.kernel = folder, kernel
         self.share = os.path.join(folder, 'share')
         os.makedirs(self.share)
         built = oracle.build_modules(kernel)
-        for name in MODULES:
-            shutil.copy(os.path.join(built, f'kf_{name}.ko'), self.share)
+        for name in *(f'kf_{name}' for name in MODULES), 'ka_chardev':
+            shutil.copy(os.path.join(built, f'{name}.ko'), self.share)
         shutil.copy(oracle.build_tool('ka_load', kernel),
                     os.path.join(self.share, 'ka-load'))
 
+    def words(self, name, script, *more):
+        return [os.path.join(ROOT, 'scripts', 'fault-sweep'),
+                '--kernel', self.kernel, '--jobs', '1',
+                '--share', self.share, '--run',
+                os.path.join(oracle.INSIDE, 'fault-sweep', script),
+                '--report', os.path.join(self.folder, name + '.json'), *more]
+
     def command(self, name, *more):
-        words = [os.path.join(ROOT, 'scripts', 'fault-sweep'),
-                 '--kernel', self.kernel, '--jobs', '1',
-                 '--share', self.share, '--run',
-                 os.path.join(oracle.INSIDE, 'fault-sweep', 'kf.sh'),
-                 '--point', 'kmalloc', '--report',
-                 os.path.join(self.folder, name + '.json'), *more]
+        """Return the command of a sweep of kf.sh."""
+        words = self.words(name, 'kf.sh', '--point', 'kmalloc', *more)
         for module in MODULES:
             words += ['--module', 'kf_' + module]
         return words
 
     def run(self, name, *more, status=1):
+        return self.start(self.command(name, *more), status)
+
+    @staticmethod
+    def start(words, status):
         done = subprocess.run(
-            self.command(name, *more), stdin=subprocess.DEVNULL, text=True,
+            words, stdin=subprocess.DEVNULL, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS,
             check=False)
         assert done.returncode == status, \
@@ -178,7 +185,29 @@ def run_short(tap, sweeps, kernel):
         check_same(one, two)
 
 
+def swept_points(sweeps, name, *more):
+    """Sweep points.sh; return the results. Nothing in it is an error."""
+    sweeps.start(sweeps.words(name, 'points.sh', *more), status=0)
+    whole = sweeps.results(name)
+    assert all(r['verdict'] == 'clean' for r in whole['results']), whole
+    return whole['results']
+
+
+def check_points(sweeps):
+    """Points that are no allocation, and a function that is no point."""
+    module = swept_points(sweeps, 'module', '--module', 'ka_chardev',
+                          '--point', 'uaccess', '--point', 'misc_register')
+    firsts = {r['fault_stack'][0].split('+')[0] for r in module}
+    assert firsts == {'ka_chardev_write', 'init_module'}, firsts
+    mount = swept_points(sweeps, 'mount', '--point', 'capable',
+                         '--if', 'task("mount")')
+    frames = ' '.join(' '.join(r['fault_stack']) for r in mount)
+    assert 'path_mount+' in frames or 'may_mount+' in frames, frames
+
+
 def run_long(tap, sweeps, kernel):
+    with tap.test(f'{kernel}: points that are no allocations'):
+        check_points(sweeps)
     with tap.test(f'{kernel}: all errors are found'):
         begin = time.monotonic()
         text, _ = sweeps.run('one', '--n', '1..3,all')

@@ -14,6 +14,7 @@
 
 #include "monitor-cmds/program/ka.h"
 #include "monitor-cmds/program/leak-reader.h"
+#include "monitor-cmds/program/map-reader.h"
 #include "monitor-cmds/program/output-file.h"
 #include "monitor-cmds/program/profile-reader.h"
 #include "monitor-cmds/program/profile-source.h"
@@ -61,6 +62,13 @@ static void read_errors(const KaSource *s, McReport *r)
     g_autofree char *answer = ask(s, r, line);
 
     ka_report_read_errors(r, answer);
+}
+
+static void read_map(const KaSource *s, McReport *r)
+{
+    g_autofree char *answer = ask(s, r, "map -s -j");
+
+    ka_report_read_map(r, answer);
 }
 
 /* Ask what leaked. No scan of everything is made here: that is for the user to
@@ -155,6 +163,7 @@ int ka_report(const KaExport *what, char **word)
         read_tables(&s, r);
         read_errors(&s, r);
         read_leaks(&s, r);
+        read_map(&s, r);
         rc = write_page(what, r);
     }
     ka_source_close(&s);

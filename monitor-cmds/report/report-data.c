@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "monitor-cmds/report/leak-groups.h"
+#include "monitor-cmds/report/map-columns.h"
 
 static void clear_table(gpointer p)
 {
@@ -34,6 +35,7 @@ McReport *mc_report_new(void)
     r->table = g_array_new(FALSE, TRUE, sizeof(McReportTable));
     r->card = g_array_new(FALSE, TRUE, sizeof(McReportCard));
     r->leaks = mc_leak_groups_new();
+    r->map = mc_map_columns_new();
     r->leaks->scan = mc_strings_add(r->strings, "");
     g_array_set_clear_func(r->table, clear_table);
     g_array_set_clear_func(r->card, clear_card);
@@ -52,6 +54,7 @@ void mc_report_free(McReport *r)
     g_array_unref(r->table);
     g_array_unref(r->card);
     mc_leak_groups_free(r->leaks);
+    mc_map_columns_free(r->map);
     g_free(r);
 }
 

@@ -78,7 +78,7 @@ typedef struct McLeakGroups McLeakGroups;
  * @table: McReportTable
  * @card: McReportCard, the first errors
  * @errors: number of all errors
- * @leaks: see leak-groups.h
+ * @leaks, @map: see leak-groups.h, map-columns.h
  */
 typedef struct McReport {
     McHeapProfile *profile;
@@ -89,6 +89,7 @@ typedef struct McReport {
     GArray *card;
     uint64_t errors;
     McLeakGroups *leaks;
+    struct McMapColumns *map;
 } McReport;
 
 McReport *mc_report_new(void);

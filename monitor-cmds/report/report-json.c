@@ -5,6 +5,7 @@
 #include "monitor-cmds/report/findings.h"
 #include "monitor-cmds/report/json-members.h"
 #include "monitor-cmds/report/leak-groups.h"
+#include "monitor-cmds/report/map-columns.h"
 #include "monitor-cmds/report/report-data.h"
 #include "monitor-cmds/report/stack-tree.h"
 
@@ -214,6 +215,7 @@ void mc_put_report_json(GString *to, McReport *r)
     put_tables(to, r);
     put_cards(to, r);
     mc_put_leaks(to, r->leaks);
+    mc_put_map(to, r->map);
     put_strings(to, r->strings);
     g_string_append_c(to, '}');
 }

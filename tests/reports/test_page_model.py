@@ -15,7 +15,8 @@ if not shutil.which('node'):
     print('1..0 # SKIP no node: scripts/setup --only readers')
     sys.exit(0)
 done = subprocess.run(['node', '--test',
-                       os.path.join(HERE, 'page_model.test.js')],
+                       os.path.join(HERE, 'page_model.test.js'),
+                       os.path.join(HERE, 'map_model.test.js')],
                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                       text=True, check=False)
 if done.returncode:

@@ -98,7 +98,7 @@ class Browser:
     def type(self, selector, text):
         self.post(f'element/{self.find(selector)}/value', {'text': text})
 
-    def click_at(self, selector, x, y):
+    def click_at(self, selector, x, y, buttons=('Down', 'Up')):
         """Click at a place, from the left upper corner of an element."""
         left, top = self.js(
             'const e = document.querySelector(arguments[0]);'
@@ -110,8 +110,12 @@ class Browser:
             'type': 'pointer', 'id': 'mouse', 'actions': [
                 {'type': 'pointerMove', 'duration': 0, 'origin': 'viewport',
                  **place},
-                {'type': 'pointerDown', 'button': 0},
-                {'type': 'pointerUp', 'button': 0}]}]})
+                *({'type': f'pointer{b}', 'button': 0}
+                  for b in buttons)]}]})
+
+    def hover_at(self, selector, x, y):
+        """Move the mouse to a place of an element."""
+        self.click_at(selector, x, y, buttons=())
 
     def resize(self, width, height):
         self.post('window/rect', {'width': width, 'height': height})
@@ -123,6 +127,15 @@ class Browser:
 
     def screenshot(self, path):
         png = self.call('GET', self.session + '/screenshot')
+        with open(path, 'wb') as f:
+            f.write(base64.b64decode(png))
+
+    def picture(self, path, width):
+        """A picture of the whole page, at most 6000 pixels high."""
+        high = self.js('return document.documentElement.scrollHeight')
+        png = self.devtools('Page.captureScreenshot', clip={
+            'x': 0, 'y': 0, 'width': width, 'height': min(high, 6000),
+            'scale': 1}, captureBeyondViewport=True)['data']
         with open(path, 'wb') as f:
             f.write(base64.b64decode(png))
 

@@ -195,6 +195,8 @@ class Flame {
     }
 }
 
+/* Paper is light. */
 function isDark() {
-    return window.matchMedia("(prefers-color-scheme: dark)").matches;
+    return !window.matchMedia("print").matches &&
+           window.matchMedia("(prefers-color-scheme: dark)").matches;
 }

@@ -20,7 +20,8 @@ function fillSummary(data) {
     byId("source").textContent = data.source;
     byId("kernel").textContent = data.kernel || "unknown kernel";
     for (const [name, value] of facts) {
-        byId("facts").append(element("dt", name), element("dd", value));
+        byId("facts").append(element("div", null, element("dt", name),
+                                     element("dd", value)));
     }
     byId("facts").lastChild.title = "microseconds of the guest";
     for (const note of data.notes) {
@@ -74,6 +75,7 @@ function connect(flame) {
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener(
         "change", () => flame.draw());
     window.addEventListener("beforeprint", () => flame.draw());
+    window.addEventListener("afterprint", () => flame.draw());
 }
 
 function start() {
@@ -87,7 +89,8 @@ function start() {
     new Tables(data);
     fillErrors(data);
     fillLeaks(data);
-    return {data, flame};
+    const map = connectMap(data);
+    return {data, flame, map};
 }
 
 if (typeof document !== "undefined") {

@@ -359,9 +359,15 @@ def it_prints_in_light_colours():
                        '".controls, nav")].filter(e => e.offsetHeight)'
                        '.length]')
     B.devtools('Emulation.setEmulatedMedia', media='')
+    B.dark(True)
+    B.js('window.drawn = []; for (const e of ["beforeprint", "afterprint"])'
+         'window.addEventListener(e, () => window.drawn.push('
+         '[isDark(), window.kaPage.map.dark, window.kaPage.flame.dark]))')
     assert back == 'rgb(255, 255, 255)' and shown == 0, (back, shown)
     pdf = B.devtools('Page.printToPDF', printBackground=False)['data']
     assert len(pdf) > 10000, len(pdf)
+    assert B.js('return window.drawn') == [[False] * 3, [True] * 3], \
+        B.js('return window.drawn')
     if PICTURES:
         with open(os.path.join(PICTURES, 'map.pdf'), 'wb') as f:
             f.write(base64.b64decode(pdf))

@@ -195,8 +195,19 @@ class Flame {
     }
 }
 
-/* Paper is light. */
+/* Paper is light. These listeners are called before those that draw. */
+let printing = false;
+
+if (typeof window !== "undefined") {
+    window.addEventListener("beforeprint", () => {
+        printing = true;
+    });
+    window.addEventListener("afterprint", () => {
+        printing = false;
+    });
+}
+
 function isDark() {
-    return !window.matchMedia("print").matches &&
+    return !printing &&
            window.matchMedia("(prefers-color-scheme: dark)").matches;
 }

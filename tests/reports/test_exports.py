@@ -6,7 +6,6 @@ it is written whole or not at all.
 usage: test_exports.py KA KA-JOURNAL
 """
 import os
-import re
 import resource
 import signal
 import stat
@@ -16,38 +15,12 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 import exports      # noqa: E402  (needs the path above)
+from readers import folded_of, read_folded      # noqa: E402
 
 P = exports.Program(*sys.argv[1:3])
 TOP = P.case('032-top')
-# As a reader of folded stacks has it.
-LINE = re.compile(r'^(.*) (\d+)$')
 SUMS = ('live', 'blocks', 'slack', 'allocs', 'asked', 'frees', 'freed',
         'live_asked', 'reserved', 'freed_reserved')
-
-
-def read(data):
-    """({stack, root first: number}, the comments) of folded stacks."""
-    stacks, comments = {}, []
-    for line in data.decode('ascii').splitlines():
-        found = LINE.match(line)
-        if not found:
-            assert line.startswith('# [') and line.endswith(']'), line
-            comments.append(line[3:-1])
-            continue
-        stack = tuple(found[1].split(';'))
-        assert stack not in stacks, line
-        stacks[stack] = int(found[2])
-    return stacks, comments
-
-
-def expected(rows, value, frames='function'):
-    sums = {}
-    for row in rows:
-        names = [n.replace(';', '\\x3b')
-                 for n in exports.stack_names(row, frames)]
-        stack = tuple(reversed(names))
-        sums[stack] = sums.get(stack, 0) + row[value]
-    return {stack: n for stack, n in sums.items() if n > 0}
 
 
 def sums_are_those_of_ka_top():
@@ -56,14 +29,14 @@ def sums_are_those_of_ka_top():
         everything, rows = P.top(journal)
         for value in SUMS:
             for frames in 'function', 'offset':
-                got, _ = read(P.export(journal, 'folded', '--value', value,
-                                       '--frames', frames))
-                assert got == expected(rows, value, frames), (name, got)
+                got, _ = read_folded(P.export(
+                    journal, 'folded', '--value', value, '--frames', frames))
+                assert got == folded_of(rows, value, frames), (name, got)
                 assert sum(got.values()) == everything[value], (name, value)
 
 
 def the_root_comes_first():
-    got, _ = read(P.export(TOP, 'folded'))
+    got, _ = read_folded(P.export(TOP, 'folded'))
     assert ('root', 'mod_init [mod_one]') in got, got
 
 
@@ -71,8 +44,8 @@ def at_a_time():
     for us in 250, 550, 900:
         before = ('--at', str(us))
         _, rows = P.top(TOP, before=before)
-        got, comments = read(P.export(TOP, 'folded', before=before))
-        assert got == expected(rows, 'live') and got, got
+        got, comments = read_folded(P.export(TOP, 'folded', before=before))
+        assert got == folded_of(rows, 'live') and got, got
         assert any('as of guest microsecond' in c for c in comments), comments
 
 
@@ -81,23 +54,24 @@ def filters_are_those_of_ka_top():
                   ('--since', '300', '--until', '600'),
                   ('--layer', 'vmalloc')):
         everything, rows = P.top(TOP, *words)
-        got, _ = read(P.export(TOP, 'folded', '--value', 'allocs', *words))
-        assert got == expected(rows, 'allocs'), (words, got)
+        got, _ = read_folded(P.export(TOP, 'folded', '--value', 'allocs',
+                                      *words))
+        assert got == folded_of(rows, 'allocs'), (words, got)
         assert sum(got.values()) == everything['allocs']
 
 
 def a_filter_may_have_the_name_of_a_format():
     journal = P.journal('alloc va=ffff888000001000 size=10 us=1 cache=folded\n'
                         'alloc va=ffff888000002000 size=20 us=2 cache=top\n')
-    got, _ = read(P.export(journal, 'folded', '--cache', 'folded'))
+    got, _ = read_folded(P.export(journal, 'folded', '--cache', 'folded'))
     assert got == {('[no backtrace]',): 16}, got
 
 
 def differences():
     _, rows = P.top(TOP, command='diff @450')
-    got, comments = read(P.export(TOP, 'folded', '--base', '@450'))
+    got, comments = read_folded(P.export(TOP, 'folded', '--base', '@450'))
     less = sum(row['live'] for row in rows if row['live'] < 0)
-    assert got == expected(rows, 'live') and got, got
+    assert got == folded_of(rows, 'live') and got, got
     assert less < 0 and any(str(less) in c for c in comments), comments
 
 
@@ -107,28 +81,29 @@ def a_vm_answers_as_its_journal():
         qemu = exports.Qemu(P, journal)
         status, out, err = P.run('-q', qemu.path, 'export', 'folded')
         assert status == 0, err
-        assert read(out)[0] == read(P.export(journal, 'folded'))[0]
+        of_file = read_folded(P.export(journal, 'folded'))
+        assert read_folded(out)[0] == of_file[0]
         assert qemu.commands[0].startswith('top --by stack'), qemu.commands
         assert not any('export' in c for c in qemu.commands), qemu.commands
 
 
 def what_is_missing_is_said():
     journal = P.case('032-top')
-    _, comments = read(P.export(journal, 'folded'))
+    _, comments = read_folded(P.export(journal, 'folded'))
     assert any(c.startswith('complete: ') for c in comments), comments
     with open(journal, 'r+b') as f:
         f.truncate(os.path.getsize(journal) - 3)
-    _, comments = read(P.export(journal, 'folded'))
+    _, comments = read_folded(P.export(journal, 'folded'))
     assert any(c.startswith('missing: ') for c in comments), comments
     late = P.journal('alloc va=ffff888000001000 size=10 us=1\ngap\n')
-    _, comments = read(P.export(late, 'folded'))
+    _, comments = read_folded(P.export(late, 'folded'))
     text = '\n'.join(comments)
     assert 'before tracing began' in text and 'complete' not in text, text
 
 
 def hostile_names_are_one_record():
     journal = P.journal(exports.hostile_script())
-    got, _ = read(P.export(journal, 'folded'))
+    got, _ = read_folded(P.export(journal, 'folded'))
     assert len(got) == len(exports.HOSTILE), got
     assert all(len(stack) == 2 for stack in got), got
 

@@ -14,6 +14,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 import exports      # noqa: E402  (needs the path above)
+from readers import heaptrack_costs as costs        # noqa: E402
+from readers import heaptrack_of as expected        # noqa: E402
 
 P = exports.Program(*sys.argv[1:3])
 # In this one ka's map knows more than events say: pages in parts.
@@ -26,29 +28,6 @@ def write(journal, *words, before=()):
     with open(path, 'wb') as f:
         f.write(P.export(journal, 'heaptrack', *words, before=before))
     return path
-
-
-def costs(path, kind):
-    """{stack, root first: number} as heaptrack_print has them."""
-    folded = path + '.' + kind
-    subprocess.run(['heaptrack_print', '-f', path, '-F', folded,
-                    '--flamegraph-cost-type', kind], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    result = {}
-    with open(folded, encoding='utf-8') as f:
-        for line in f:
-            stack, number = line.rstrip('\n').rsplit(' ', 1)
-            stack = tuple(stack.rstrip(';').split(';'))
-            result[stack] = result.get(stack, 0) + int(number)
-    return {stack: n for stack, n in result.items() if n}
-
-
-def expected(rows, field):
-    result = {}
-    for row in rows:
-        stack = tuple(reversed(exports.stack_names(row)))
-        result[stack] = result.get(stack, 0) + row[field]
-    return {stack: n for stack, n in result.items() if n}
 
 
 def leaks_are_the_live_bytes_of_ka_top():

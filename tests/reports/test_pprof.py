@@ -8,7 +8,6 @@ usage: test_pprof.py KA KA-JOURNAL
 The variable KA_READERS is the folder in which scripts/setup --only readers
 installs the package. Without it the test is skipped.
 """
-import json
 import os
 import re
 import subprocess
@@ -17,86 +16,18 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 import exports      # noqa: E402  (needs the path above)
+import readers      # noqa: E402
+from readers import places, pprof_of, pprof_sums      # noqa: E402
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-READERS = os.environ.get('KA_READERS', '')
 P = exports.Program(*sys.argv[1:3])
-# The sample types, and the fields of ka top.
-TYPES = (('alloc_objects', 'count', 'allocs'),
-         ('alloc_space', 'bytes', 'reserved'),
-         ('inuse_objects', 'count', 'blocks'),
-         ('requested_space', 'bytes', 'live_asked'),
-         ('inuse_space', 'bytes', 'live'))
-FIELDS = [field for _, _, field in TYPES]
-
-
-def signed(text):
-    number = int(text)
-    return number - (1 << 64) if number >> 63 else number
 
 
 def read(data):
-    """A profile as the foreign program reads it, its numbers as int."""
+    """A profile as the foreign program reads it."""
     path = P.path('.pb.gz')
     with open(path, 'wb') as f:
         f.write(data)
-    out = subprocess.run(['node', os.path.join(HERE, 'read_pprof.js'),
-                          READERS, path], check=True, timeout=60,
-                         stdout=subprocess.PIPE).stdout
-    profile = json.loads(out)
-    for kind in 'mappings', 'functions', 'locations':
-        profile[kind] = {int(row['id']): row for row in profile[kind]}
-    check(profile)
-    return profile
-
-
-def check(profile):
-    """What readers check (CheckValid of go's pprof): no id is 0 or there twice,
-    each id that is named exists, each sample has a value of each type."""
-    assert profile['first'] == '', profile['first']
-    assert [tuple(t) for t in profile['types']] == \
-        [(name, unit) for name, unit, _ in TYPES], profile['types']
-    for kind in 'mappings', 'functions', 'locations':
-        assert 0 not in profile[kind]
-    for row in profile['locations'].values():
-        mapping = profile['mappings'][int(row['mapping'])]
-        assert int(mapping['start']) <= int(row['address']) < \
-            int(mapping['limit']), (row, mapping)
-        assert mapping['functions'] and mapping['file'], mapping
-        assert len(row['functions']) == 1, row
-        profile['functions'][int(row['functions'][0])]
-    for sample in profile['samples']:
-        assert len(sample['values']) == len(TYPES), sample
-        assert sample['locations'], sample
-        for location in sample['locations']:
-            profile['locations'][int(location)]
-
-
-def name_of(profile, location):
-    row = profile['locations'][int(location)]
-    return profile['functions'][int(row['functions'][0])]['name']
-
-
-def sums(profile):
-    """{names, leaf first: values}"""
-    result = {}
-    for sample in profile['samples']:
-        stack = tuple(name_of(profile, i) for i in sample['locations'])
-        values = [signed(v) for v in sample['values']]
-        old = result.setdefault(stack, [0] * len(values))
-        result[stack] = [a + b for a, b in zip(old, values)]
-    return result
-
-
-def expected(rows, frames='function'):
-    result = {}
-    for row in rows:
-        stack = tuple(exports.stack_names(row, frames))
-        values = [row[field] for field in FIELDS]
-        if any(values):
-            old = result.setdefault(stack, [0] * len(values))
-            result[stack] = [a + b for a, b in zip(old, values)]
-    return result
+    return readers.read_pprof(path)
 
 
 def sums_and_names_are_those_of_ka_top():
@@ -104,22 +35,24 @@ def sums_and_names_are_those_of_ka_top():
         journal = P.case(name)
         everything, rows = P.top(journal)
         for frames in 'function', 'offset':
-            got = sums(read(P.export(journal, 'pprof', '--frames', frames)))
-            assert got == expected(rows, frames), (name, got)
+            got = pprof_sums(read(P.export(journal, 'pprof', '--frames',
+                                           frames)))
+            assert got == pprof_of(rows, frames), (name, got)
         total = [sum(column) for column in zip(*got.values())]
-        assert total == [everything[field] for field in FIELDS], (name, total)
+        assert total == [everything[field]
+                         for field in readers.PPROF_FIELDS], (name, total)
 
 
 def the_leaf_comes_first():
-    got = sums(read(P.export(P.case('032-top'), 'pprof')))
+    got = pprof_sums(read(P.export(P.case('032-top'), 'pprof')))
     assert ('mod_init [mod_one]', 'root') in got, got
 
 
 def differences_may_be_negative():
     journal = P.case('032-top')
     _, rows = P.top(journal, command='diff @450')
-    got = sums(read(P.export(journal, 'pprof', '--base', '@450')))
-    assert got == expected(rows), got
+    got = pprof_sums(read(P.export(journal, 'pprof', '--base', '@450')))
+    assert got == pprof_of(rows), got
     assert any(values[-1] < 0 for values in got.values()), got
 
 
@@ -157,26 +90,13 @@ def boot(slide, module):
     return '\n'.join(script) + '\n'
 
 
-def places(profile):
-    """What a reader merges locations by: the mapping (its size and its build
-    or file), the distance to its start, and the function."""
-    result = set()
-    for row in profile['locations'].values():
-        m = profile['mappings'][int(row['mapping'])]
-        size = (int(m['limit']) - int(m['start']) + 0xfff) // 0x1000
-        result.add((size, m['build'] or m['file'],
-                    int(row['address']) - int(m['start']),
-                    name_of(profile, row['id'])))
-    return result
-
-
 def boots_are_merged():
     """KASLR puts the kernel and its modules at other addresses."""
     one, other = (read(P.export(P.journal(boot(*slides)), 'pprof'))
                   for slides in ((0, 0), (0x3c00000, 0x123000)))
     assert len(places(one)) == len(one['locations']) == 7, one['locations']
     assert places(one) == places(other), (places(one), places(other))
-    assert sums(one) == sums(other)
+    assert pprof_sums(one) == pprof_sums(other)
     assert {row['address'] for row in one['locations'].values()} != \
         {row['address'] for row in other['locations'].values()}
     files = {m['file'] for m in one['mappings'].values()}
@@ -196,7 +116,7 @@ def hostile_names_are_one_record():
     journal = P.journal(exports.hostile_script())
     _, rows = P.top(journal)
     profile = read(P.export(journal, 'pprof'))
-    assert sums(profile) == expected(rows), sums(profile)
+    assert pprof_sums(profile) == pprof_of(rows), pprof_sums(profile)
     assert len(profile['samples']) == len(exports.HOSTILE)
     names = [f['name'] for f in profile['functions'].values()]
     assert all(re.fullmatch(r'[ -~]+', n) for n in names), names
@@ -214,7 +134,7 @@ def a_terminal_gets_no_binary():
     assert done.returncode == 1 and '-o' in done.stderr, done.stderr
 
 
-if not os.path.isdir(os.path.join(READERS, 'node_modules', 'pprof-format')):
+if not readers.has_npm('pprof-format'):
     print('1..0 # SKIP no reader: scripts/setup --only readers')
     sys.exit(0)
 sys.exit(exports.run_tests([

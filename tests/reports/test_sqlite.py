@@ -5,19 +5,15 @@ are those of ka top.
 
 usage: test_sqlite.py KA KA-JOURNAL
 """
-import contextlib
 import os
-import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 import exports      # noqa: E402  (needs the path above)
+from readers import SQLITE_FIELDS as FIELDS, open_sqlite     # noqa: E402
 
 P = exports.Program(*sys.argv[1:3])
-FIELDS = ('live', 'blocks', 'slack', 'peak', 'allocs', 'asked', 'frees',
-          'freed', 'cross', 'life', 'oldest', 'live_asked', 'reserved',
-          'freed_reserved')
 STACKS = '''SELECT stack.id, group_concat(name, x'0a') FROM stack,
     (SELECT stack, name FROM stack_frame, frame
      WHERE frame = frame.id ORDER BY stack, depth) AS f
@@ -27,10 +23,7 @@ STACKS = '''SELECT stack.id, group_concat(name, x'0a') FROM stack,
 def open_export(journal, *words):
     path = P.path('.sqlite')
     P.export(journal, 'sqlite', '-o', path, *words)
-    db = sqlite3.connect(path)
-    assert db.execute('PRAGMA integrity_check').fetchall() == [('ok',)]
-    assert not db.execute('PRAGMA foreign_key_check').fetchall()
-    return contextlib.closing(db)
+    return open_sqlite(path)
 
 
 def sums_and_stacks_are_those_of_ka_top():

@@ -214,3 +214,91 @@ def open_sqlite(path):
     assert db.execute('PRAGMA integrity_check').fetchall() == [('ok',)]
     assert not db.execute('PRAGMA foreign_key_check').fetchall()
     return contextlib.closing(db)
+
+
+# --- Chrome's JSON -----------------------------------------------------------
+
+COUNTERS, POINTS = 40, 2000
+ALL, CACHES, MODULES = 1, 2, 3
+KINDS = {'missing', 'recording', 'gap', 'module', 'mark', 'error'}
+# The members of an event, and of its args, by phase. "?" may be missing.
+COMMON = {'ph': str, 'pid': int, 'tid': int, 'ts': int, 'name': str}
+SCHEMA = {'M': {'args': {'name': str}},
+          'C': {'args': {'live': int}},
+          'i': {'s': str, 'cat': str, '?args': {'?id': int, '?live': int}},
+          'X': {'dur': int, 'cat': str,
+                'args': {'unloaded': bool, 'loaded_earlier': bool}}}
+FILE = {'displayTimeUnit': str, 'otherData': {
+    'source': str, 'live': str, 'kernel': str, 'complete': bool,
+    'missing': int, 'corrected': int, 'left_out': int, 'notes': list},
+        'traceEvents': list}
+
+
+def check_members(o, schema, where):
+    """All members are there, of the right type, and no other ones."""
+    keys = {k.lstrip('?') for k in schema}
+    assert set(o) <= keys, (where, o)
+    for key, kind in schema.items():
+        name = key.lstrip('?')
+        if name not in o:
+            assert key != name, (where, name)
+        elif isinstance(kind, dict):
+            check_members(o[name], kind, where)
+        else:
+            # isinstance() takes true for a number
+            assert type(o[name]) is kind, (where, name, o[name])
+
+
+def once(pairs):
+    assert len({k for k, _ in pairs}) == len(pairs), pairs
+    return dict(pairs)
+
+
+def check_lanes(events):
+    """What overlaps is not in one thread."""
+    ends = {}
+    for e in events:
+        if e['ph'] == 'X':
+            lane = (e['pid'], e['tid'])
+            assert ends.get(lane, 0) <= e['ts'], e
+            ends[lane] = e['ts'] + e['dur']
+
+
+def read_chrome(data):
+    """(otherData, events) of a timeline; both were checked."""
+    text = data.decode('ascii')
+    whole = json.loads(text, object_pairs_hook=once)
+    check_members(whole, FILE, 'file')
+    events = whole['traceEvents']
+    assert text.count('\n') == len(events) + 2, 'one line an event'
+    before = 0
+    for e in events:
+        schema = COMMON | SCHEMA[e['ph']]
+        check_members(e, schema, e)
+        assert e['pid'] in (ALL, CACHES, MODULES), e
+        assert e['ts'] >= before, e
+        before = e['ts']
+        assert e.get('s', 'g') == 'g' and e.get('cat', 'gap') in KINDS, e
+        assert e['ph'] != 'X' or e['dur'] >= 0, e
+    check_lanes(events)
+    named = {(e['pid'], e['tid']) for e in events if e['ph'] == 'M'}
+    assert {(e['pid'], e['tid']) for e in events} <= named
+    return whole['otherData'], events
+
+
+def counters(events):
+    """{(pid, name): its points, as (us, bytes)}"""
+    result = {}
+    for e in events:
+        if e['ph'] == 'C':
+            points = result.setdefault((e['pid'], e['name']), [])
+            points.append((e['ts'], e['args']['live']))
+    assert len(result) <= COUNTERS, len(result)
+    assert all(len(points) <= POINTS for points in result.values())
+    return result
+
+
+def instants(events, kind):
+    """The events of a kind, as (us, name)"""
+    return [(e['ts'], e['name']) for e in events
+            if e['ph'] == 'i' and e['cat'] == kind]

@@ -48,20 +48,25 @@ class Program:
         with open(os.path.join(CASES, name, 'events'), encoding='utf-8') as f:
             return self.journal(f.read())
 
-    def top(self, journal, *words, command='top', before=()):
+    @staticmethod
+    def source(where):
+        """The words for a journal, or for a socket: ('-q', its path)."""
+        return ('-f', where) if isinstance(where, str) else where
+
+    def top(self, where, *words, command='top', before=(), by='stack'):
         """(the row all, the rows) of ka top --by stack."""
-        status, out, err = self.run('-f', journal, *before, *command.split(),
-                                    '--by', 'stack', '-s', '-j', '-n', '0',
-                                    *words)
+        status, out, err = self.run(*self.source(where), *before,
+                                    *command.split(), '--by', by, '-s', '-j',
+                                    '-n', '0', *words)
         assert status == 0, err
         rows = [json.loads(line) for line in out.splitlines()]
         rows = [row for row in rows if 'type' in row]
         return rows[0], rows[1:]
 
-    def export(self, journal, form, *words, before=()):
+    def export(self, where, form, *words, before=()):
         """The bytes of an export."""
-        status, out, err = self.run('-f', journal, *before, 'export', form,
-                                    *words)
+        status, out, err = self.run(*self.source(where), *before, 'export',
+                                    form, *words)
         assert status == 0, err
         return out
 

@@ -85,14 +85,14 @@ char *mc_profile_clean(const char *text)
     return g_string_free(s, FALSE);
 }
 
-/* Return (borrowed from @p) a name without blanks. Equal names have the same
- * pointer. */
+/* Return (borrowed from @p) a name without blanks; "?" if it is empty, because
+ * readers take an empty name for none. Equal names have the same pointer. */
 static const char *intern(McHeapProfile *p, const char *text, size_t len)
 {
     g_autoptr(GString) s = g_string_new(NULL);
 
     put_clean(s, text, len, 0x21);
-    return g_string_chunk_insert_const(p->names, s->str);
+    return g_string_chunk_insert_const(p->names, *s->str ? s->str : "?");
 }
 
 void mc_heap_profile_note(McHeapProfile *p, const char *format, ...)

@@ -105,6 +105,12 @@ with tap.test('findings with the same hash are one group, others are not'):
                                         'double-free in close_it (bbbbbbbb)']
     assert finding.group([a])[0].name == 'double-free in close_it'
 
+with tap.test('groups have names of their own, however long their titles are'):
+    found = [error(name='x' * 4096 + end, fold=end * 32) for end in 'ab']
+    assert len({g.name for g in finding.group(found)}) == 2
+    for module in junit, ktap, sarif:
+        module.check(module.render(report(*found)))
+
 with tap.test('a group is hidden only if all of it is'):
     shown, hid = error(), error(hidden='known')
     assert not finding.group([hid, shown])[0].hidden

@@ -7,6 +7,9 @@ import hashlib
 import platform
 import re
 
+from . import clean
+
+MOST_NAME = clean.MOST_LINE - 50        # the rest is for the hash
 # The stacks of a row in the order in which they happened: key of the row, and
 # what it is called in reports. The frames of all start at the leaf.
 STACKS = (('alloc_symbols', 'allocated'), ('rcu_symbols', 'queued for RCU'),
@@ -120,7 +123,8 @@ def from_slab(row, blocks, text):
 
 @dataclasses.dataclass
 class Group:
-    """Findings with the same fold. name: the title; no other group has it."""
+    """Findings with the same fold. name: the title, as one visible line; no
+    other group has it."""
     findings: list
     name: str = ''
 
@@ -141,15 +145,16 @@ class Group:
 
 def group(findings):
     """Return the groups in the order of their first findings. Titles that
-    several groups have get the first digits of the hash."""
+    several groups have get the first digits of the hash. A name is short enough
+    for every format: formats that cut it would make two names one."""
     folds = {}
     for f in findings:
         folds.setdefault(f.fold, []).append(f)
     groups = [Group(members) for members in folds.values()]
-    titles = [g.first.title for g in groups]
-    for g in groups:
-        g.name = g.first.title
-        if titles.count(g.name) > 1:
+    titles = [clean.line(g.first.title, MOST_NAME) for g in groups]
+    for g, title in zip(groups, titles):
+        g.name = title
+        if titles.count(title) > 1:
             g.name += f' ({g.first.fold[:8]})'
     return groups
 

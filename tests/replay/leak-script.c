@@ -11,6 +11,7 @@ struct LeakScript {
     LeakGuest *g;
     McContext ctx;
     GString *out;
+    char comm[16];          /* of the task that allocates */
 };
 
 static bool take(void *opaque, const char *text)
@@ -26,6 +27,7 @@ LeakScript *leak_script_new(void)
     w->g = leak_guest_new();
     kt_tracer_set_enabled(w->g->t, true);
     w->out = g_string_new(NULL);
+    g_strlcpy(w->comm, "worker", sizeof(w->comm));
     w->ctx = (McContext) {
         .tracer = w->g->t, .kernel = &w->g->k, .kernel_found = true,
         .vm = &w->g->vm, .puts = take, .puts_opaque = w->out,
@@ -56,7 +58,6 @@ static uint64_t number(char *const *words, unsigned i, unsigned base)
 static void push(LeakScript *w, char *const *words, KtEventKind kind,
                  uint64_t size, KtCacheId cache)
 {
-    static const char comm[16] = "worker";
     uint64_t pc[PCS_MAX];
     unsigned n = 0, first = kind == KT_EV_ALLOC ? 4 : 3;
     KtEvent ev = {
@@ -64,7 +65,7 @@ static void push(LeakScript *w, char *const *words, KtEventKind kind,
         .actual = size, .us = number(words, first - 1, 10),
         .layer = cache.v ? KT_LAYER_CACHE : KT_LAYER_KMALLOC, .cache = cache,
         .family = KT_FAMILY_ANY,
-        .task = kt_tracer_intern_task(w->g->t, 7, comm),
+        .task = kt_tracer_intern_task(w->g->t, 7, w->comm),
     };
 
     while (words[first + n]) {
@@ -96,6 +97,11 @@ static void do_object(LeakScript *w, char *const *words)
 static void do_free(LeakScript *w, char *const *words)
 {
     push(w, words, KT_EV_FREE, 0, (KtCacheId) { 0 });
+}
+
+static void do_task(LeakScript *w, char *const *words)
+{
+    memcpy(w->comm, words[1], MIN(strlen(words[1]) + 1, sizeof(w->comm)));
 }
 
 static void do_word(LeakScript *w, char *const *words)
@@ -154,7 +160,7 @@ static const struct {
     { "alloc", 3, do_alloc }, { "object", 4, do_object },
     { "free", 2, do_free }, { "word", 2, do_word },
     { "reg", 1, do_reg }, { "hold", 0, do_hold }, { "running", 0, do_running },
-    { "load", 4, do_load }, { "unload", 1, do_unload },
+    { "task", 1, do_task }, { "load", 4, do_load }, { "unload", 1, do_unload },
 };
 
 static void run_line(LeakScript *w, char *line)
@@ -166,6 +172,11 @@ static void run_line(LeakScript *w, char *line)
         return;
     }
     words = g_strsplit(line, " ", -1);
+    for (unsigned i = 0; words[i]; i++) {
+        g_autofree char *word = words[i];
+
+        words[i] = g_strcompress(word);
+    }
     for (unsigned i = 0; i < G_N_ELEMENTS(statements); i++) {
         if (!strcmp(words[0], statements[i].word) &&
             g_strv_length(words) > statements[i].n) {

@@ -6,6 +6,7 @@
  *
  *   alloc VA SIZE US [PC]...   allocate an object, with its stack
  *   object CACHE VA SIZE US [PC]...    the same, of a cache with this name
+ *   task COMM                  the task of allocations that follow
  *   free VA US                 free an object
  *   word VA VALUE              write 8 bytes of memory
  *   reg VALUE                  set the only register
@@ -14,6 +15,8 @@
  *                              run() if there is no name
  *   unload VA                  unload it
  *   running                    the VM runs
+ *
+ * In a word \NNN is a byte, in octal.
  *
  * Single-threaded.
  */

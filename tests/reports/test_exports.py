@@ -101,13 +101,6 @@ def what_is_missing_is_said():
     assert 'before tracing began' in text and 'complete' not in text, text
 
 
-def hostile_names_are_one_record():
-    journal = P.journal(exports.hostile_script())
-    got, _ = read_folded(P.export(journal, 'folded'))
-    assert len(got) == len(exports.HOSTILE), got
-    assert all(len(stack) == 2 for stack in got), got
-
-
 def bad_lines_are_refused():
     for words, text in ((('xml',), 'the formats are'),
                         (('folded', '--frames', 'line'), 'debug information'),
@@ -177,6 +170,6 @@ sys.exit(exports.run_tests([
     sums_are_those_of_ka_top, the_root_comes_first, at_a_time,
     filters_are_those_of_ka_top, a_filter_may_have_the_name_of_a_format,
     differences, a_vm_answers_as_its_journal,
-    what_is_missing_is_said, hostile_names_are_one_record,
-    bad_lines_are_refused, formats_are_listed, files_are_replaced_whole,
-    a_device_is_not_replaced, failed_writes_say_so_and_keep_the_file]))
+    what_is_missing_is_said, bad_lines_are_refused, formats_are_listed,
+    files_are_replaced_whole, a_device_is_not_replaced,
+    failed_writes_say_so_and_keep_the_file]))

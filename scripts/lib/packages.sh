@@ -29,6 +29,7 @@ declare -A step_packages=(
     [openmetrics]="python3-prometheus-client"
     [findings]="python3-junitparser python3-jsonschema"
     [farm]="python3-zstandard parallel"
+    [slurm]="munge slurmctld slurmd slurm-client"
     [browser]="chromium chromium-driver"
     # A test module is built by the compiler that its kernel wanted, or by the
     # distribution's newest if that one is not available.

@@ -154,7 +154,7 @@ GUEST_SUITES = {
     'access': (('test_access', 'test_access_in', 'test_access_silence',
                 'test_access_verify', 'test_access_watch', 'test_quarantine'),
                7200),
-    'farm': (('test_farm',), 3600),
+    'farm': (('test_farm', 'test_farm_engines', 'test_farm_vms'), 7200),
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
     'faults': (('test_faults', 'test_fault_storm', 'test_scenarios'), 3600),
     'fault-sweep': (('test_fault_sweep', 'test_fault_sweep_parts'), 3600),

@@ -155,13 +155,15 @@ class Worker:
 
     def todo(self, line, attempts):
         """Return the number of the next attempt, or None if the line is
-        done. A line whose VM did not come to an end is run again."""
-        last = attempts.get(line.key, 0)
+        done. A line whose VM did not come to an end is run again, and so is
+        an attempt whose file is torn."""
+        verdict, last = None, attempts.get(line.key, 0)
+        for number in range(1, last + 1):
+            verdict = self.verdict(line.key, number)
+            if verdict is None:
+                return number
         if last == 0:
             return 1
-        verdict = self.verdict(line.key, last)
-        if verdict is None:
-            return last
         again = verdict == 'broken' and last < self.limits.attempts
         return last + 1 if again else None
 

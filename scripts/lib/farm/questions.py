@@ -29,7 +29,8 @@ class Row:
     """A bug in a batch: where it is, and what became of it.
 
     states  {kernel: one of those of state(), or ''}
-    rates   {kernel: (runs with the bug, complete runs)} of the batch
+    rates   {kernel: (runs with the bug, complete runs)} of the batch, and of
+            the jobs that showed it
     """
     bug: bugs.Bug
     states: dict
@@ -87,10 +88,11 @@ class View:
     # --- bugs ----------------------------------------------------------------
 
     def _cells(self, bug, batches):
-        """Return {(kernel, job): Cell} of some batches."""
-        cells = {}
+        """Return {(kernel, job): Cell} of some batches, of the jobs that
+        showed the bug."""
+        cells, jobs = {}, {self.runs[k].job for k in bug.runs}
         for run in self.runs.values():
-            if run.batch in batches:
+            if run.batch in batches and run.job in jobs:
                 cell = cells.setdefault((run.kernel, run.job), Cell())
                 seen = run.key in bug.runs
                 cell.seen += seen

@@ -15,6 +15,7 @@ declare -A step_packages=(
         build-essential ccache ninja-build pkg-config git ca-certificates
         dpkg-dev xz-utils bzip2 zstd debian-archive-keyring
         python3 python3-venv python3-setuptools python3-wheel python3-pip
+        python3-yaml
         libglib2.0-dev libjson-glib-dev zlib1g-dev libsqlite3-dev
         libslirp-dev libattr1-dev libcap-ng-dev libcapstone-dev libfdt-dev
         libbpf-dev libelf-dev libdw-dev libzstd-dev liblzma-dev liblz4-dev

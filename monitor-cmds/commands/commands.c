@@ -29,7 +29,8 @@ static bool wants_json(const McArgs *args, const char *line)
                            mc_options[MC_OPT_JSON].spelling);
 }
 
-/* Return false if -l is given with something that has one form only. */
+/* Return false if -l is given with something that has one form only, or --pc
+ * with a form that has no place for it. */
 static bool check_long(const McArgs *args, GError **errp)
 {
     bool other = mc_given(args, MC_OPT_JSON) || mc_given(args, MC_OPT_FORMAT);
@@ -40,6 +41,13 @@ static bool check_long(const McArgs *args, GError **errp)
                     mc_options[MC_OPT_LONG].spelling,
                     mc_options[mc_given(args, MC_OPT_JSON) ? MC_OPT_JSON :
                                MC_OPT_FORMAT].spelling);
+        return false;
+    }
+    if (mc_given(args, MC_OPT_PC) && !mc_given(args, MC_OPT_JSON) &&
+        !mc_given(args, MC_OPT_LONG)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "\"%s\": is for -l and -j; add one of them",
+                    mc_options[MC_OPT_PC].spelling);
         return false;
     }
     return true;
@@ -74,6 +82,7 @@ static void set_format(McOut *out, const McArgs *args)
         out->symbols = mc_symbols(out->ctx);
     }
     out->verbose = mc_given(args, MC_OPT_VERBOSE);
+    out->pcs = mc_given(args, MC_OPT_PC);
     if (mc_given(args, MC_OPT_LONG)) {
         set_long_form(out, args);
     }

@@ -69,7 +69,8 @@ const McSection mc_sections[] = {
         "a key changes its meaning), type, and the keys of the table of types "
         "below. Addresses and program counters are strings, 0x and 16 hex "
         "digits; sizes, times and counts are numbers. With -s each stack has "
-        "a second key, its name plus _symbols. A key that does not apply is "
+        "a second key, its name plus _symbols; with --pc one more, plus _at. "
+        "A key that does not apply is "
         "omitted; the value of a key that applies is null if it is unknown. "
         "Every byte from 7f on is \\u00NN, whatever its meaning in the guest.",
         "Two objects have no type: {\"more\":N} after a listing that -n "

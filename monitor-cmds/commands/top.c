@@ -285,7 +285,7 @@ static void join_callers(KtTracer *t, GArray *list)
 #define STRAY_OPTS \
     (1u << MC_OPT_STRAY | 1u << MC_OPT_BY | 1u << MC_OPT_LIMIT | \
      1u << MC_OPT_SYMBOLS | 1u << MC_OPT_VERBOSE | 1u << MC_OPT_JSON | \
-     1u << MC_OPT_LONG)
+     1u << MC_OPT_LONG | 1u << MC_OPT_PC)
 
 /* Refuse options that do not fit --stray: stray frees are only counted, without
  * blocks and times. */

@@ -21,6 +21,7 @@ static void put_stacks(McOut *o, const McField *f, const McValue *v)
         g_string_append_printf(o->line, ",\"%s_symbols\":", f->key);
         mc_json_stack(o, v->stack, v->exact, o->symbols);
     }
+    mc_json_stack_at(o, f->key, v->stack, v->exact);
 }
 
 static void put_list(GString *line, const char *const *word)

@@ -134,6 +134,10 @@ void mc_long_stack(McOut *o, KtStackId id, bool exact)
 
         g_string_append(o->line, FRAME);
         mc_put_pc(o->line, o->symbols, &frame);
+        if (o->pcs) {
+            g_string_append_printf(o->line, " @%016" PRIx64,
+                                   mc_frame_at(o->symbols, &frame));
+        }
         mc_out_end_line(o);
     }
     if (!stack.n) {

@@ -258,6 +258,7 @@ extern const McFormat mc_format_json;
  * @symbols: kernel for the names of program counters; NULL prints them in hex
  * @verbose: -v
  * @long_form: -l; @newest_us: time of the newest event, for ages
+ * @pcs: --pc
  * @closed: nobody reads the output any more; nothing more is printed
  * @stat_open: JSON: the object of ka stat was begun
  */
@@ -270,6 +271,7 @@ struct McOut {
     const GsKernel *symbols;
     bool verbose;
     bool long_form;
+    bool pcs;
     uint64_t newest_us;
     bool closed;
     bool stat_open;
@@ -397,6 +399,10 @@ McFrame mc_caller(const McStack *s);
 /** mc_frame_symbol() - find the function of a frame by the names of its time.
  *  @k: (nullable) NULL: nothing is found */
 bool mc_frame_symbol(const GsKernel *k, const McFrame *f, GsSymbol *out);
+/** mc_frame_at() - return the address by which a line of source is looked up:
+ *  of a call its last byte, which is before the return address. @k: (nullable)
+ *  as above */
+uint64_t mc_frame_at(const GsKernel *k, const McFrame *f);
 
 /** mc_put_pc() - append an address as symbol+0xoff[module], by the names of its
  *  time; in hex if no symbol covers it */

@@ -17,6 +17,10 @@ static void put_caller(McOut *o, const McFrame *f)
         mc_put_pc(name, o->symbols, f);
         mc_put_json_string(o->line, name->str);
     }
+    if (o->pcs) {
+        mc_json_key(o->line, "caller_at");
+        mc_json_address(o->line, mc_frame_at(mc_symbols(o->ctx), f));
+    }
 }
 
 static void put_or_null(McOut *o, const char *key, const char *text)

@@ -79,6 +79,24 @@ void mc_json_stack(McOut *o, KtStackId id, bool exact,
     g_string_append_c(o->line, ']');
 }
 
+void mc_json_stack_at(McOut *o, const char *key, KtStackId id, bool exact)
+{
+    McStack stack = mc_stack(o->ctx->tracer, id);
+
+    if (!o->pcs) {
+        return;
+    }
+    stack.exact = exact;
+    g_string_append_printf(o->line, ",\"%s_at\":[", key);
+    for (unsigned i = 0; i < stack.n; i++) {
+        McFrame frame = mc_frame(&stack, i);
+
+        g_string_append(o->line, i ? "," : "");
+        mc_json_address(o->line, mc_frame_at(mc_symbols(o->ctx), &frame));
+    }
+    g_string_append_c(o->line, ']');
+}
+
 void mc_json_text(GString *s, const char *key, const char *text)
 {
     if (text) {
@@ -103,4 +121,5 @@ void mc_json_event_stack(McOut *o, KtStackId id, bool exact)
         mc_json_key(o->line, "stack_symbols");
         mc_json_stack(o, id, exact, o->symbols);
     }
+    mc_json_stack_at(o, "stack", id, exact);
 }

@@ -29,6 +29,9 @@ void mc_json_word(McOut *o, const char *key, const char *word);
  *  not NULL. @exact: the first one is an instruction, and no return address */
 void mc_json_stack(McOut *o, KtStackId id, bool exact,
                    const GsKernel *symbols);
+/** mc_json_stack_at() - append key "@key_at" and an array of addresses, as
+ *  mc_frame_at() returns them; nothing without --pc. @exact: as above */
+void mc_json_stack_at(McOut *o, const char *key, KtStackId id, bool exact);
 /** mc_json_event_stack() - append key "stack", and "stack_symbols" if the
  *  command prints names. @exact: as above */
 void mc_json_event_stack(McOut *o, KtStackId id, bool exact);

@@ -164,6 +164,22 @@ static bool is_entry(const GsSymbol *sym)
     return g_str_has_prefix(sym->name, "asm_");
 }
 
+/* Return true if the frame is an instruction that an interrupt or exception
+ * stopped, because the frame before it is that of an entry. */
+static bool is_stopped(const GsKernel *k, const McFrame *f)
+{
+    GsSymbol sym;
+
+    return k && f->leafward &&
+           gs_kernel_symbolize_at(k, f->leafward, f->era, &sym) &&
+           is_entry(&sym);
+}
+
+uint64_t mc_frame_at(const GsKernel *k, const McFrame *f)
+{
+    return f->exact || !f->pc || is_stopped(k, f) ? f->pc : f->pc - 1;
+}
+
 /*
  * Find the function of a frame.
  *
@@ -182,9 +198,7 @@ bool mc_frame_symbol(const GsKernel *k, const McFrame *f, GsSymbol *out)
     if (found && (f->exact || out->va != pc)) {
         return true;
     }
-    if (found && f->leafward &&
-        gs_kernel_symbolize_at(k, f->leafward, f->era, &other) &&
-        is_entry(&other)) {
+    if (found && is_stopped(k, f)) {
         return true;
     }
     if (k && pc && gs_kernel_symbolize_at(k, pc - 1, f->era, &other) &&

@@ -15,7 +15,7 @@
 #define OPT(id) (1ull << MC_OPT_##id)
 #define OPTS_LINES \
     (OPT(SYMBOLS) | OPT(JSON) | OPT(LIMIT) | OPT(VERBOSE) | OPT(HELP))
-#define OPTS_ROWS (OPTS_LINES | OPT(LONG))
+#define OPTS_ROWS (OPTS_LINES | OPT(LONG) | OPT(PC))
 #define OPTS_FILTER \
     (OPT(SINCE) | OPT(UNTIL) | OPT(TASK) | OPT(CACHE) | OPT(LAYER) | \
      OPT(STATE))

@@ -170,7 +170,13 @@ static void check_key(const McObject *object, const char *key)
     g_autofree char *word = g_strdup_printf("\\b%s\\b", key);
     g_autoptr(GString) field = g_string_new(key);
 
+    /* the keys of a stack besides its own */
     g_string_replace(field, "_symbols", "", 1);
+    if (g_str_has_suffix(key, "_at")) {
+        g_string_truncate(field, field->len - strlen("_at"));
+        g_free(word);
+        word = g_strdup_printf("\\b%s\\b", field->str);
+    }
     if (!is_field(field->str) &&
         !g_regex_match_simple(word, object->help, 0, 0)) {
         g_error("objects.def does not tell of \"%s\" of \"%s\"", key,
@@ -343,7 +349,7 @@ static void test_complete(void)
     check_complete("leak scan --format ", "ka kmemleak");
     check_complete("log --format ", "text ftrace");
     check_complete("log --level e", "emerg err");
-    check_complete("show -", "-s -j -n -v -l --history -h --help");
+    check_complete("show -", "-s -j -n -v -l --pc --history -h --help");
     check_complete("stat -", "-j -v -h --help");
     check_complete("alloc x --la", "--layer");
     check_complete("alloc x --layer v", "vmalloc");

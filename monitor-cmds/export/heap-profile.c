@@ -163,7 +163,7 @@ unsigned mc_heap_profile_frame(McHeapProfile *p, uint64_t pc,
     const FrameKey key = {
         pc, symbol ? g_string_chunk_insert_const(p->names, symbol) : NULL,
     };
-    McProfileFrame f = { .pc = pc };
+    McProfileFrame f = { .pc = pc, .symbol = key.symbol };
     gpointer id;
 
     if (g_hash_table_lookup_extended(p->frame_ids, &key, NULL, &id)) {
@@ -174,6 +174,22 @@ unsigned mc_heap_profile_frame(McHeapProfile *p, uint64_t pc,
     g_hash_table_insert(p->frame_ids, g_memdup2(&key, sizeof(key)),
                         GUINT_TO_POINTER(p->frame->len - 1));
     return p->frame->len - 1;
+}
+
+void mc_heap_profile_set_at(McHeapProfile *p, unsigned id, uint64_t at)
+{
+    McProfileFrame *f = &g_array_index(p->frame, McProfileFrame, id);
+
+    f->at = !f->at || f->at == at ? at : 1;     /* no code is there */
+}
+
+void mc_heap_profile_set_line(McHeapProfile *p, unsigned id, const char *file,
+                              unsigned line)
+{
+    McProfileFrame *f = &g_array_index(p->frame, McProfileFrame, id);
+
+    f->file = intern(p, file, strlen(file));
+    f->line = line;
 }
 
 unsigned mc_heap_profile_label(McHeapProfile *p, const char *name)
@@ -190,6 +206,9 @@ void mc_put_frame(GString *to, const McProfileFrame *f, McFrames frames)
     g_string_append(to, f->function);
     if (frames == MC_FRAMES_OFFSET && f->named) {
         g_string_append_printf(to, "+0x%" PRIx64, f->offset);
+    }
+    if (frames == MC_FRAMES_LINE && f->file) {
+        g_string_append_printf(to, " %s:%u", f->file, f->line);
     }
     if (f->module) {
         g_string_append_printf(to, " [%s]", f->module);

@@ -25,6 +25,9 @@
  * @function: its name; the address in hex if it is not known
  * @module: NULL: the kernel proper, or not known
  * @named: @function is a name, and @offset is the distance of @pc to it
+ * @symbol: (nullable) as ka prints it
+ * @at: address of its line of source; 0: not known
+ * @file: (nullable) its source, and the @line in it
  */
 typedef struct McProfileFrame {
     uint64_t pc;
@@ -32,6 +35,10 @@ typedef struct McProfileFrame {
     const char *module;
     bool named;
     uint64_t offset;
+    const char *symbol;
+    uint64_t at;
+    const char *file;
+    unsigned line;
 } McProfileFrame;
 
 /**
@@ -98,6 +105,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(McHeapProfile, mc_heap_profile_free)
  */
 unsigned mc_heap_profile_frame(McHeapProfile *p, uint64_t pc,
                                const char *symbol);
+/** mc_heap_profile_set_at() - set the address of a frame's line of source. A
+ *  frame that has two of these has no line. */
+void mc_heap_profile_set_at(McHeapProfile *p, unsigned id, uint64_t at);
+/** mc_heap_profile_set_line() - set the line of source of a frame; @file:
+ *  untrusted */
+void mc_heap_profile_set_line(McHeapProfile *p, unsigned id, const char *file,
+                              unsigned line);
 /** mc_heap_profile_label() - return the number of a frame that is no code: a
  *  cache, by its name; untrusted */
 unsigned mc_heap_profile_label(McHeapProfile *p, const char *name);
@@ -123,7 +137,7 @@ void mc_heap_profile_note(McHeapProfile *p, const char *format, ...)
 void mc_heap_profile_set_banner(McHeapProfile *p, const char *banner);
 
 /** mc_put_frame() - append the name of a frame: "function [module]", with
- *  "+0xoff" behind the function if @frames says so. */
+ *  "+0xoff" or " file:line" behind the function if @frames says so. */
 void mc_put_frame(GString *to, const McProfileFrame *f, McFrames frames);
 
 #endif /* MC_HEAP_PROFILE_H */

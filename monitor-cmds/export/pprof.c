@@ -38,7 +38,7 @@ enum { MAPPING_ID = 1, MAPPING_START = 2, MAPPING_LIMIT = 3,
        MAPPING_HAS_FUNCTIONS = 7 };
 enum { LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_ADDRESS = 3,
        LOCATION_LINE = 4 };
-enum { LINE_FUNCTION_ID = 1 };
+enum { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3,
        FUNCTION_FILENAME = 4 };
 
@@ -202,13 +202,16 @@ static void put_mapping(Writer *w, Mapping *m)
 /* Return the number of the function of a frame, and write it if it is new. */
 static unsigned function_id(Writer *w, const McProfileFrame *f)
 {
+    const bool lines = w->e->frames == MC_FRAMES_LINE;
+    const char *file = lines && f->file ? f->file : place_of(f);
     g_autoptr(GString) name = g_string_new(NULL);
     g_autofree char *key = NULL;
     unsigned id = g_hash_table_size(w->functions) + 1;
     gpointer old;
 
-    mc_put_frame(name, f, w->e->frames);
-    key = g_strconcat(name->str, "\n", place_of(f), NULL);
+    /* the line is a field of the location */
+    mc_put_frame(name, f, lines ? MC_FRAMES_FUNCTION : w->e->frames);
+    key = g_strconcat(name->str, "\n", file, NULL);
     if (g_hash_table_lookup_extended(w->functions, key, NULL, &old)) {
         return GPOINTER_TO_UINT(old);
     }
@@ -217,7 +220,7 @@ static unsigned function_id(Writer *w, const McProfileFrame *f)
     mc_proto_number(w->part, FUNCTION_ID, id);
     mc_proto_number(w->part, FUNCTION_NAME, string_id(w, name->str));
     mc_proto_number(w->part, FUNCTION_SYSTEM_NAME, string_id(w, f->function));
-    mc_proto_number(w->part, FUNCTION_FILENAME, string_id(w, place_of(f)));
+    mc_proto_number(w->part, FUNCTION_FILENAME, string_id(w, file));
     mc_proto_message(w->out, PROFILE_FUNCTION, w->part);
     return id;
 }
@@ -231,6 +234,9 @@ static void put_location(Writer *w, unsigned id, const McProfileFrame *f)
         put_mapping(w, m);
     }
     mc_proto_number(w->inner, LINE_FUNCTION_ID, function);
+    if (w->e->frames == MC_FRAMES_LINE && f->file) {
+        mc_proto_number(w->inner, LINE_LINE, f->line);
+    }
     mc_proto_number(w->part, LOCATION_ID, id);
     mc_proto_number(w->part, LOCATION_MAPPING_ID, m->id);
     mc_proto_number(w->part, LOCATION_ADDRESS, address_of(f));

@@ -4,7 +4,7 @@
  *
  *     stack(id, live, blocks ...)             the fields of ka top
  *     stack_frame(stack, depth, frame)        depth 0 is the leaf
- *     frame(id, name, function, module, offset, pc)
+ *     frame(id, name, function, module, offset, pc, file, line)
  *     total(live, blocks ...), note(text)
  *
  * The database is made in memory, and its bytes are written. Values are bound
@@ -19,7 +19,8 @@
 static const char tables[] =
     "CREATE TABLE note(text TEXT NOT NULL);"
     "CREATE TABLE frame(id INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-    " function TEXT NOT NULL, module TEXT, \"offset\" INTEGER, pc TEXT);"
+    " function TEXT NOT NULL, module TEXT, \"offset\" INTEGER, pc TEXT,"
+    " file TEXT, line INTEGER);"
     "CREATE TABLE stack_frame(stack INTEGER NOT NULL REFERENCES stack(id),"
     " depth INTEGER NOT NULL, frame INTEGER NOT NULL REFERENCES frame(id),"
     " PRIMARY KEY(stack, depth)) WITHOUT ROWID;";
@@ -157,13 +158,17 @@ static void put_frame(Writer *w, sqlite3_stmt *s, unsigned id,
     if (f->pc) {
         bind_text(s, 6, pc);
     }
+    if (f->file) {
+        bind_text(s, 7, f->file);
+        sqlite3_bind_int64(s, 8, f->line);
+    }
     step(w, s);
 }
 
 static void put_frames(Writer *w)
 {
     const GArray *frames = w->e->profile->frame;
-    sqlite3_stmt *s = prepare(w, "INSERT INTO frame VALUES(?,?,?,?,?,?)");
+    sqlite3_stmt *s = prepare(w, "INSERT INTO frame VALUES(?,?,?,?,?,?,?,?)");
 
     for (unsigned i = 0; i < frames->len && !w->failed; i++) {
         put_frame(w, s, i + 1, &g_array_index(frames, McProfileFrame, i));

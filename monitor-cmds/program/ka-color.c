@@ -97,14 +97,18 @@ static void put_detail(GString *to, const char *text)
     g_string_append(to, text + len);
 }
 
-/* A frame: "function+0x10[module]". */
+/* A frame: "function+0x10[module]  file:line". */
 static void put_frame(GString *to, const char *text)
 {
-    size_t len = strcspn(text, "[");
+    size_t end = strcspn(text, " ");
+    size_t len = MIN(strcspn(text, "["), end);
 
     g_string_append_len(to, text, len);
-    if (text[len]) {
-        put(to, CYAN, text + len, strlen(text + len));
+    if (len < end) {
+        put(to, CYAN, text + len, end - len);
+    }
+    if (text[end]) {
+        put(to, DIM, text + end, strlen(text + end));
     }
 }
 

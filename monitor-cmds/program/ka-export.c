@@ -70,6 +70,9 @@ static char *make_query(const Job *job, char **word)
     for (unsigned i = 0; i < G_N_ELEMENTS(fixed); i++) {
         g_ptr_array_add(line, (char *)fixed[i]);
     }
+    if (args->frames == MC_FRAMES_LINE) {
+        g_ptr_array_add(line, (char *)mc_options[MC_OPT_PC].spelling);
+    }
     for (; *word; word++) {
         const McOption *o = option_of(*word);
 
@@ -129,11 +132,18 @@ static bool check_args(Job *job, GError **errp)
     if (!mc_parse_format(args->name, &job->format, errp)) {
         return false;
     }
-    if (args->frames == MC_FRAMES_LINE) {
+    if (args->frames == MC_FRAMES_LINE && !job->what->lines) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "--frames line: source lines are not known, because "
-                    "neither a journal nor a VM has the kernel's debug "
-                    "information; use function or offset");
+                    "--frames line: neither a journal nor a VM has lines of "
+                    "source; name the kernel's debug information: ka --vmlinux "
+                    "FILE ... export");
+        return false;
+    }
+    if (args->frames == MC_FRAMES_LINE &&
+        mc_export_needs_journal(job->format)) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
+                    "export %s: has no lines of source; use --frames function "
+                    "or offset", args->name);
         return false;
     }
     if (mc_export_formats[job->format].kind == MC_EXPORT_IS_BINARY &&
@@ -184,6 +194,36 @@ static int write_to(const Job *job, const McHeapProfile *p)
     return written ? KA_ANSWERED : fail(error->message);
 }
 
+static void set_line(McHeapProfile *p, unsigned id, const GArray *places)
+{
+    const KaPlace *own = !places ? NULL :
+        &g_array_index(places, KaPlace, places->len - 1);
+
+    if (own) {
+        mc_heap_profile_set_line(p, id, own->file, own->line);
+    }
+}
+
+/* Give each frame its line. */
+static bool add_lines(const Job *job, McHeapProfile *p)
+{
+    g_autoptr(KaLines) l = ka_source_lines(&job->source, job->what->lines);
+
+    for (unsigned pass = 0; l && pass < 2; pass++) {
+        for (unsigned i = 0; i < p->frame->len; i++) {
+            const McProfileFrame *f = &g_array_index(p->frame, McProfileFrame,
+                                                     i);
+
+            if (f->symbol && f->at && !pass) {
+                ka_lines_learn(l, f->symbol, f->at);
+            } else if (f->symbol && f->at) {
+                set_line(p, i, ka_lines_find(l, f->symbol, f->at));
+            }
+        }
+    }
+    return l;
+}
+
 static int run(Job *job)
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
@@ -193,6 +233,10 @@ static int run(Job *job)
         return KA_NO_ANSWER;
     }
     rc = ka_source_fill(&job->source, job->query, p);
+    if (rc == KA_ANSWERED && job->args.frames == MC_FRAMES_LINE &&
+        !add_lines(job, p)) {
+        rc = KA_NO_ANSWER;
+    }
     if (rc == KA_ANSWERED) {
         rc = write_to(job, p);
     }

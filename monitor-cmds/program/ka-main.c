@@ -11,9 +11,9 @@
 #include "monitor-cmds/mc.h"
 
 static const char usage[] =
-    "usage: ka -f FILE [--at US] [--types TYPES] [COMMAND...]\n"
+    "usage: ka -f FILE [--at US] [--types TYPES] [LINES] [COMMAND...]\n"
     "                                           query a journal file\n"
-    "       ka -q SOCKET [COMMAND...]           query a running VM by QMP\n"
+    "       ka -q SOCKET [LINES] [COMMAND...]   query a running VM by QMP\n"
     "       ka -q SOCKET log|calls|trace --follow [-o FILE] [-p PROGRAM]...\n"
     "                               [--session] [OPTION...]\n"
     "                                           copy the guest's log, the\n"
@@ -40,6 +40,12 @@ static const char usage[] =
     "  --types T  a file with the kernel's types, for ka struct: its vmlinux,\n"
     "             or BTF, as types=FILE\n"
     "  --color WHEN  auto: on a terminal, without NO_COLOR; always; or never\n"
+    "  LINES      lines of source for the frames of answers with -l and -j,\n"
+    "             and for export --frames line:\n"
+    "    --vmlinux FILE|auto  the kernel's file with debug information; auto:\n"
+    "                         where packages and debuginfod put it\n"
+    "    --modules DIR        the files of modules are in DIR, or below it\n"
+    "    --inlines            inlined functions are frames of their own\n"
     "  -q SOCKET  QMP's unix socket (qemu -qmp unix:SOCKET,server=on)\n"
     "  COMMAND    as in the monitor, without the leading ka. Without one: the\n"
     "             run-down, and what the file contains\n"
@@ -56,6 +62,7 @@ typedef struct Options {
     const char *socket;
     const char *types;
     const char *color;
+    KaLinesFiles lines;
     uint64_t until_us;
     bool cells;
     bool help;
@@ -85,6 +92,8 @@ static const char **value_of(Options *o, const char *word)
     return !strcmp(word, "-f") ? &o->file :
            !strcmp(word, "--types") ? &o->types :
            !strcmp(word, "--color") ? &o->color :
+           !strcmp(word, "--vmlinux") ? &o->lines.vmlinux :
+           !strcmp(word, "--modules") ? &o->lines.modules :
            !strcmp(word, "-q") ? &o->socket : NULL;
 }
 
@@ -111,6 +120,8 @@ static int parse(Options *o, int argc, char **argv)
             o->color = argv[i] + strlen(COLOR);
         } else if (!strcmp(argv[i], "--cells")) {
             o->cells = true;
+        } else if (!strcmp(argv[i], "--inlines")) {
+            o->lines.inlines = true;
         } else if (!at && (o->file || o->socket) && !o->cells) {
             break;              /* ka -f FILE --cache task_struct */
         } else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
@@ -252,10 +263,31 @@ static int write_symbols(const Options *o, char **word, const char *path)
     return rc;
 }
 
+static bool wants_lines(const Options *o)
+{
+    return o->lines.vmlinux || o->lines.modules;
+}
+
+static KaExport export_of(const Options *o)
+{
+    return (KaExport) {
+        .file = o->file, .socket = o->socket, .until_us = o->until_us,
+        .lines = wants_lines(o) ? &o->lines : NULL,
+    };
+}
+
 static int run_command(const Options *o, char **word)
 {
+    const KaExport what = export_of(o);
     g_autofree char *line = NULL;
 
+    if (what.lines && ka_has_stacks(word)) {
+        return ka_ask_with_lines(&what, word);
+    }
+    if (what.lines && *word) {
+        fprintf(stderr, "ka: lines of source are added to answers with -l and "
+                "-j\n");
+    }
     if (o->socket) {
         return ask_vm(o, word);
     }
@@ -267,14 +299,11 @@ static int run_command(const Options *o, char **word)
 static int write_file(const Options *o, char **word)
 {
     bool report = !strcmp(*word, "report");
-    const KaExport what = {
-        .file = o->file,
-        .socket = o->socket,
-        .until_us = o->until_us,
-        .path = take_output(word),
-    };
-    int rc = report ? ka_report(&what, word) : ka_export(&what, word);
+    KaExport what = export_of(o);
+    int rc;
 
+    what.path = take_output(word);
+    rc = report ? ka_report(&what, word) : ka_export(&what, word);
     return rc == KA_NOT_HERE ? run_command(o, word) : rc;
 }
 
@@ -308,6 +337,13 @@ int main(int argc, char **argv)
     }
     if (o.socket && (o.cells || o.types || o.until_us != UINT64_MAX)) {
         return fail("--at, --types and --cells are for files", NULL);
+    }
+    if (wants_lines(&o) && (o.cells || o.types)) {
+        return fail("--vmlinux and --modules are not for --cells and --types",
+                    NULL);
+    }
+    if (o.lines.inlines && !wants_lines(&o)) {
+        return fail("--inlines needs --vmlinux or --modules", NULL);
     }
     if (o.cells && o.until_us != UINT64_MAX) {
         return fail("--cells are all events; --at is for answers", NULL);

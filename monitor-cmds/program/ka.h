@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "kalloc-tracer/kt.h"
+#include "monitor-cmds/program/source-lines.h"
 
 #define KA_ANSWERED     0
 #define KA_BAD_LINE     1
@@ -38,13 +39,21 @@ int ka_query_replay(KtReplay *r, const char *path, const char *line,
  *  blanks are quoted */
 char *ka_join_words(char **words);
 /** struct KaExport - what to export, and where to; @file or @socket is set;
- *  @path: NULL: to standard output. All borrowed */
+ *  @path: NULL: to standard output; @lines: (nullable) lines of source are
+ *  wanted, and from where. All borrowed */
 typedef struct KaExport {
     const char *file;
     const char *socket;
     uint64_t until_us;
     const char *path;
+    const KaLinesFiles *lines;
 } KaExport;
+/** ka_has_stacks() - return true if the answer to these words can have frames
+ *  with lines: -l or -j is given */
+bool ka_has_stacks(char **word);
+/** ka_ask_with_lines() - run a command, and print its answer with lines of
+ *  source. Without lines one line on stderr says why. */
+int ka_ask_with_lines(const KaExport *what, char **word);
 /** ka_export() - run ka export, whose words these are; without the words of -o.
  *  Return an exit status, or KA_NOT_HERE. */
 int ka_export(const KaExport *what, char **word);

@@ -40,6 +40,7 @@ static void read_stack(McHeapProfile *p, JsonObject *o)
 {
     JsonArray *pcs = ka_json_list(o, "stack");
     JsonArray *names = ka_json_list(o, "stack_symbols");
+    JsonArray *ats = ka_json_list(o, "stack_at");
     unsigned n = pcs ? MIN(json_array_get_length(pcs), MAX_FRAMES) : 0;
     g_autofree unsigned *frame = g_new(unsigned, n + 1);
 
@@ -47,6 +48,10 @@ static void read_stack(McHeapProfile *p, JsonObject *o)
         uint64_t pc = address_of(ka_json_text_at(pcs, i));
 
         frame[i] = mc_heap_profile_frame(p, pc, ka_json_text_at(names, i));
+        if (ats) {
+            mc_heap_profile_set_at(p, frame[i],
+                                   address_of(ka_json_text_at(ats, i)));
+        }
     }
     read_values(mc_heap_profile_stack(p, frame, n), o);
 }

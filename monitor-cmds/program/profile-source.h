@@ -31,6 +31,9 @@ int ka_source_query(const KaSource *s, const char *line, char **answer);
 /** ka_source_query_maybe() - run @line, whose answer is not needed. Return
  *  (owned) the answer, or "". */
 char *ka_source_query_maybe(const KaSource *s, const char *line);
+/** ka_source_lines() - (owned) open the debug information of its kernel; NULL:
+ *  stderr says why there are no lines */
+KaLines *ka_source_lines(const KaSource *s, const KaLinesFiles *files);
 /**
  * ka_source_fill() - fill a profile, and note what is missing in it
  * @query: the line that answers with the sums: ka top or ka diff, with -j

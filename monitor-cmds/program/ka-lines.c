@@ -20,6 +20,9 @@
 #define PC      mc_options[MC_OPT_PC].spelling
 #define SYMBOLS mc_options[MC_OPT_SYMBOLS].spelling
 
+/* The most that answers of others may be. */
+#define MOST_INPUT   ((size_t)1 << 30)
+
 static bool has_word(char **word, const char *what)
 {
     return g_strv_contains((const char *const *)word, what);
@@ -67,4 +70,39 @@ int ka_ask_with_lines(const KaExport *what, char **word)
     }
     ka_source_close(&s);
     return rc;
+}
+
+/* ---- answers of others --------------------------------------------------- */
+
+/* Read standard input. Return (owned) NULL after an error, which is printed. */
+static char *read_input(void)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    char buf[8192];
+    size_t n;
+
+    while ((n = fread(buf, 1, sizeof(buf), stdin)) && text->len <= MOST_INPUT) {
+        g_string_append_len(text, buf, n);
+    }
+    if (ferror(stdin) || text->len > MOST_INPUT) {
+        fprintf(stderr, "ka: standard input: %s\n", ferror(stdin) ?
+                strerror(errno) : "it has more than 1 GiB");
+        return NULL;
+    }
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+int ka_add_lines(const KaLinesFiles *files)
+{
+    g_autofree char *answers = read_input(), *text = NULL;
+    g_autoptr(KaLines) lines = NULL;
+    int error;
+
+    if (!answers) {
+        return KA_NO_ANSWER;
+    }
+    lines = ka_lines_open(files, answers, answers);
+    text = ka_lines_add(lines, answers, false);
+    error = ka_put(text) ? 0 : errno;
+    return ka_flush(error) && lines ? KA_ANSWERED : KA_NO_ANSWER;
 }

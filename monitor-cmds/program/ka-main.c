@@ -34,6 +34,10 @@ static const char usage[] =
     "                                           the formats\n"
     "       ka -f FILE|-q SOCKET report -o FILE.html\n"
     "                                           write a page for browsers\n"
+    "       ka --vmlinux FILE lines             add lines to the answers on\n"
+    "                                           standard input: to stat -j,\n"
+    "                                           base -v -j, and others with\n"
+    "                                           -j -s --pc\n"
     "       ka help [COMMAND]                   explain one or all commands\n"
     "  -f FILE    a journal, made with the plugin's option journal=FILE\n"
     "  --at US    answer as of this guest microsecond\n"
@@ -331,6 +335,10 @@ int main(int argc, char **argv)
     }
     if (!o.file && !o.socket && ka_asks_for_help(argv + first)) {
         return ka_print_help(argv + first);
+    }
+    if (!o.file && !o.socket && wants_lines(&o) &&
+        !g_strcmp0(argv[first], "lines") && !argv[first + 1]) {
+        return ka_add_lines(&o.lines);
     }
     if (!o.file == !o.socket) {
         return fail("ask either a file (-f) or a VM (-q)", NULL);

@@ -51,6 +51,9 @@ typedef struct KaExport {
 /** ka_has_stacks() - return true if the answer to these words can have frames
  *  with lines: -l or -j is given */
 bool ka_has_stacks(char **word);
+/** ka_add_lines() - copy answers from standard input to standard output, with
+ *  lines of source */
+int ka_add_lines(const KaLinesFiles *files);
 /** ka_ask_with_lines() - run a command, and print its answer with lines of
  *  source. Without lines one line on stderr says why. */
 int ka_ask_with_lines(const KaExport *what, char **word);

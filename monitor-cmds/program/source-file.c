@@ -181,7 +181,7 @@ char *ka_source_file_build_id(const KaSourceFile *f)
 {
     GElf_Addr bias;
     Elf *elf = dwfl_module_getelf(f->module, &bias);
-    const void *bits;
+    const void *bits = NULL;
     ssize_t n = elf ? dwelf_elf_gnu_build_id(elf, &bits) : 0;
     GString *hex;
 

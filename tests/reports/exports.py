@@ -29,9 +29,9 @@ class Program:
         self.counter += 1
         return os.path.join(self.work, f'{self.counter}{suffix}')
 
-    def run(self, *words, **more):
-        """(status, stdout, stderr) of ka."""
-        done = subprocess.run([self.ka, *words], stdin=subprocess.DEVNULL,
+    def run(self, *words, give=b'', **more):
+        """(status, stdout, stderr) of ka; GIVE: its standard input."""
+        done = subprocess.run([self.ka, *words], input=give,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=120, check=False, **more)
         return done.returncode, done.stdout, done.stderr.decode()

@@ -20,6 +20,10 @@ import exports                              # noqa: E402  (needs the path above)
 from kernel_with_lines import (             # noqa: E402
     FUNCTIONS, MODULE_BASE, SLIDE, Kernel)
 
+sys.path.insert(0, exports.ROOT)
+
+from scripts.lib.findings import finding, sarif     # noqa: E402
+
 P = exports.Program(*sys.argv[1:3])
 K = Kernel(P.path('.kernel'))
 DEPTH = 20      # frames of a stack
@@ -349,6 +353,42 @@ def the_build_id():
         assert 'its build id is ' + note in err and not any(lines), err
 
 
+def answers_of_others():
+    answers = b''.join(P.run('-f', JOURNAL, *words)[1] for words in (
+        ('stat', '-j'), ('base', '-v', '-j'),
+        ('-j', '-s', '--pc', '-n', '9')))
+    status, out, err = P.run('--vmlinux', K.vmlinux, 'lines', give=answers)
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert status == 0 and not err, err
+    want, _ = ask(JOURNAL, '-j', '-n', '9')
+    assert rows[-len(want):] == want
+    status, out, err = P.run('--vmlinux', '/none', 'lines', give=answers)
+    assert (status, out) == (2, answers) and 'no lines' in err, err
+
+
+def a_report_for_github():
+    rows, _ = ask(JOURNAL, '-j', '-n', '1')
+    row = {**rows[0], 'error': 'double-free',
+           'title': 'double-free in ' + rows[0]['alloc_symbols'][9]
+           .partition('+')[0]}
+    found = finding.from_error(row, 'a text')
+    text = sarif.render(finding.Report(findings=[found]))
+    sarif.check(text)
+    result = json.loads(text)['runs'][0]['results'][0]
+    where = result['locations'][0]['physicalLocation']
+    assert found.place.source == \
+        f"{where['artifactLocation']['uri']}:{where['region']['startLine']}"
+    assert where['artifactLocation']['uri'] == 'mm/a.c', where
+    steps = result['codeFlows'][0]['threadFlows'][0]['locations']
+    assert len(steps) == DEPTH, steps
+    for source in '/etc/passwd:3', '../x.c:3', 'x.c', 'x.c:y', None:
+        bad = {**row, 'alloc_lines': [source] * DEPTH}
+        text = sarif.render(finding.Report(
+            findings=[finding.from_error(bad, 'a text')]))
+        sarif.check(text)
+        assert sarif.FILE in text and 'passwd' not in text, source
+
+
 def damaged_files():
     """A file that is cut off, or has other bytes, ends nothing."""
     with open(K.vmlinux, 'rb') as f:
@@ -387,5 +427,5 @@ if __name__ == '__main__':
         addresses_stay_if_asked_for, callers_of_ka_top, folded_stacks,
         the_database, refused_exports, another_build, no_debug_information,
         the_usual_places, another_module, a_module_of_another_kernel,
-        a_running_vm, the_build_id,
-        damaged_files, bad_lines]))
+        a_running_vm, the_build_id, answers_of_others,
+        a_report_for_github, damaged_files, bad_lines]))

@@ -5,6 +5,7 @@ from . import CouldNotRun
 from .finding import from_error, from_leak, from_slab
 
 ALL = '-s', '-n', '0'       # with symbols, and every row
+FRAMES = *ALL, '--pc'       # and addresses for lines of source, in JSON
 
 
 def rows(vm, *words):
@@ -20,7 +21,7 @@ def stat(vm):
 def errors(vm, state):
     """Return the errors. Lines about what is not known precede those of errors
     and are skipped."""
-    answer = rows(vm, 'error', *ALL)
+    answer = rows(vm, 'error', *FRAMES)
     found = [e for e in answer if e.get('type') == 'error']
     lines = vm.text('error', *ALL).splitlines() if found else []
     if len(lines) < len(found):
@@ -71,7 +72,7 @@ def leak_text(row, more=''):
 
 def leaks(vm, state):
     """Return the leaks of a scan: one of each stack."""
-    answer = rows(vm, 'leak', 'scan', *ALL)
+    answer = rows(vm, 'leak', 'scan', *FRAMES)
     state['leak.missing'] = answer[-1].get('missing', 0) if answer else 0
     return [from_leak(row, leak_text(row)) for row in answer if 'leak' in row]
 
@@ -80,7 +81,7 @@ def module_leaks(vm, state):
     """Return what modules had not freed when they were unloaded, and what
     nothing in use refers to."""
     found, module = [], None
-    for row in rows(vm, 'leak', 'module', *ALL):
+    for row in rows(vm, 'leak', 'module', *FRAMES):
         if row.get('type') == 'module':
             module = row
             if row['blocks'] and 'leaked' not in row:

@@ -4,6 +4,7 @@ are the same."""
 import dataclasses
 import datetime
 import hashlib
+import itertools
 import platform
 import re
 
@@ -21,10 +22,12 @@ FRAME = re.compile(r'(?P<function>[^\s+[]+)(?:\+0x(?P<offset>[0-9a-f]+))?'
 @dataclasses.dataclass(frozen=True)
 class Frame:
     """A frame of a stack: text as ka prints it, function, and module, which is
-    empty for the kernel proper. An address without a name is its function."""
+    empty for the kernel proper. An address without a name is its function.
+    source: file:line, or None."""
     text: str
     function: str
     module: str
+    source: str = None
 
     @property
     def name(self):
@@ -32,10 +35,19 @@ class Frame:
             self.function
 
 
-def read_frame(text):
+def read_frame(text, source=None):
     m = FRAME.match(text)
     return Frame(text, m['function'] if m else text,
-                 (m['module'] or '') if m else '')
+                 (m['module'] or '') if m else '', source)
+
+
+def read_stack(row, key):
+    """The frames whose names are row[key]; their lines of source, if known,
+    are at another key."""
+    names = row[key]
+    lines = row.get(key.replace('_symbols', '_lines')) or []
+    return [read_frame(*pair) for pair in
+            itertools.zip_longest(names, lines[:len(names)])]
 
 
 @dataclasses.dataclass
@@ -69,7 +81,7 @@ class Finding:
     def stacks(self):
         """[(what happened, [Frame])], the first thing first; those that are
         known."""
-        return [(what, [read_frame(t) for t in self.row[key]])
+        return [(what, read_stack(self.row, key))
                 for key, what in STACKS if self.row.get(key)]
 
     @property

@@ -20,6 +20,7 @@ class Case:
     text     the same in full, or None
     kind     of a failure
     output   what else is to be read, or None
+    source   file:line, or None
     """
     name: str
     result: str = ''
@@ -29,6 +30,7 @@ class Case:
     facts: dict = dataclasses.field(default_factory=dict)
     seconds: str = '0.000'
     output: str = None
+    source: str = None
 
 
 @dataclasses.dataclass
@@ -63,8 +65,9 @@ def add_properties(parent, facts):
 
 
 def add_case(parent, classname, case):
+    file, _, line = (case.source or '').rpartition(':')
     e = add(parent, 'testcase', name=case.name, classname=classname,
-            time=case.seconds)
+            time=case.seconds, file=file or None, line=line or None)
     add_properties(e, case.facts)
     if case.result:
         add(e, case.result, case.text, type=case.kind, message=case.message)
@@ -99,7 +102,9 @@ def facts_of(group):
 
 
 def group_case(group):
-    case = Case(group.name, facts=facts_of(group), output=group.text)
+    place = group.first.place
+    case = Case(group.name, facts=facts_of(group), output=group.text,
+                source=place.source if place else None)
     if group.hidden:
         case.result, case.message = 'skipped', group.hidden
     else:

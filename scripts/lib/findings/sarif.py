@@ -2,9 +2,10 @@
 """SARIF 2.1.0, as GitHub's code scanning takes it: a result for each group of
 findings.
 
-A result without the location of a file makes GitHub refuse all results, and ka
-knows functions, not lines. So each result is at the first line of one file that
-the user names, and the functions are its logical locations.
+A result is at the line of source of its function, if the kernel's debug
+information is known. A result without the location of a file makes GitHub
+refuse all results. So any other is at the first line of one file that the user
+names. The functions are logical locations.
 """
 import gzip
 import json
@@ -35,11 +36,23 @@ def file_uri(path):
     return urllib.parse.quote('/'.join(p for p in parts if p not in ('', '.')))
 
 
+def source_of(frame):
+    """(URI, line) of a frame's source, or None: it is not known, or it is not
+    in the repository."""
+    file, _, line = ((frame and frame.source) or '').rpartition(':')
+    try:
+        return file_uri(file), int(line)
+    except ValueError:
+        return None
+
+
 def place(uri, frame=None):
-    """A location: the file, and the function of a frame."""
+    """A location: the line of source of a frame, or the first line of the file;
+    and the function of the frame."""
+    uri, line = source_of(frame) or (uri, 1)
     where = {'physicalLocation': {
         'artifactLocation': {'uri': uri},
-        'region': {'startLine': 1, 'startColumn': 1, 'endLine': 1,
+        'region': {'startLine': line, 'startColumn': 1, 'endLine': line,
                    'endColumn': 2}}}
     if frame:
         where['logicalLocations'] = [{

@@ -87,6 +87,11 @@ typedef enum KtReplayModule {
  * @module: (nullable) called for each load and unload of a module, with its
  *          untrusted name (borrowed for the call); @va: of its struct module.
  *          The time is that of the last event, see KtReplayInfo.read_us
+ * @pause: (nullable) with @apply, called before the first event at or after the
+ *         time that it returned last, with the time of that event: queries
+ *         answer as of the events before. The first call is before the first
+ *         event, and again before the first one behind a reset, a clear or a
+ *         load of a VM state
  * @progress: (nullable) called now and then, with bytes
  */
 typedef struct KtReplayPlan {
@@ -98,6 +103,7 @@ typedef struct KtReplayPlan {
     bool (*log)(void *opaque, const KtLogLine *line, const void *text);
     void (*module)(void *opaque, KtReplayModule what, uint64_t va,
                    const char *name);
+    uint64_t (*pause)(void *opaque, uint64_t us);
     void (*progress)(void *opaque, uint64_t done, uint64_t total);
     void *opaque;
 } KtReplayPlan;

@@ -11,6 +11,7 @@
 #include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/journal/frame-reader.h"
 #include "kalloc-tracer/journal/status-frame.h"
+#include "kalloc-tracer/replay/replay-apply.h"
 #include "kalloc-tracer/replay/replay-ids.h"
 #include "kalloc-tracer/replay/replay-records.h"
 #include "kalloc-tracer/journal/hook-names.h"
@@ -19,7 +20,6 @@
 
 #include <string.h>
 
-#define PIECE 64            /* events that are applied at once */
 #define UNPACKED_RATIO 256  /* bytes of VM states, which are packed, kernels
                              * and modules together, a byte of the file */
 
@@ -38,6 +38,7 @@ struct KtReplay {
     uint64_t last_seq;
     KtReplayInfo info;
     const KtReplayPlan *plan;
+    uint64_t pause_us;              /* see KtReplayPlan.pause */
     bool stopped;
 };
 
@@ -106,8 +107,8 @@ static bool read_events(KtReplay *r, const KtFrame *f)
         }
     }
     n = report_events(r, wanted(r, f->n));
-    for (unsigned i = 0; r->plan->apply && i < n; i += PIECE) {
-        kt_tracer_replay(r->tracer, &r->ev[i], MIN(PIECE, n - i));
+    if (r->plan->apply) {
+        kt_replay_apply(r->tracer, r->plan, &r->pause_us, r->ev, n);
     }
     count_read(r, n);
     return true;
@@ -157,6 +158,7 @@ static bool read_control(KtReplay *r, GsBytes *in)
     if (control == KT_CONTROL_RESET) {
         end_boot(r);
     }
+    r->pause_us = control <= KT_CONTROL_CLEAR ? 0 : r->pause_us;
     return true;
 }
 
@@ -301,6 +303,7 @@ static bool load_checkpoint(KtReplay *r)
 
     drop_kernel(r);
     g_byte_array_set_size(r->checkpoint, 0);
+    r->pause_us = 0;
     return ok && (report_control(r, KT_REPLAY_LOAD, 0) || true);
 }
 

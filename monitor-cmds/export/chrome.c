@@ -175,7 +175,7 @@ static void put_other_data(GString *s, const McExport *e, const McTimeline *t)
 
 bool mc_export_chrome(const McExport *e, FILE *to, GError **errp)
 {
-    g_autoptr(McTimeline) t = mc_timeline_new(e, errp);
+    g_autoptr(McTimeline) t = mc_timeline_new(e, NULL, errp);
     g_autoptr(GString) s = g_string_new("{\"displayTimeUnit\":\"ms\",");
     g_autoptr(GArray) rows = NULL;
 

@@ -9,6 +9,7 @@
 
 /**
  * struct Reader - @open: address of a loaded module -> number of its lifetime
+ * @steps: (nullable) sums over time
  * @n: instants of each kind
  * @read: events before the frame that is read
  * @us: time of the last event
@@ -19,6 +20,7 @@ typedef struct Reader {
     KtTracer *tracer;
     McTimeline *t;
     McLiveBytes *live;
+    McTimeSteps *steps;
     GHashTable *open;
     unsigned n[MC_INSTANT__COUNT];
     uint64_t read, us;
@@ -169,6 +171,9 @@ static void restart(Reader *r, KtReplayControl control)
         r->us = 0;
     }
     mc_live_bytes_restart(r->live, control == KT_REPLAY_LOAD);
+    if (r->steps) {
+        mc_time_steps_restart(r->steps);
+    }
     if (control == KT_REPLAY_LOAD) {
         r->us = kt_replay_info(r->replay)->read_us;
         mc_live_bytes_compare(r->live, r->us);
@@ -216,6 +221,13 @@ static bool on_event(void *opaque, const KtEvent *ev)
         mc_live_bytes_event(r->live, ev, r->us);
     }
     return true;
+}
+
+static uint64_t on_pause(void *opaque, uint64_t us)
+{
+    Reader *r = opaque;
+
+    return mc_time_steps_pause(r->steps, r->tracer, us);
 }
 
 /* ---- what the tracer knows at the end ------------------------------------ */
@@ -282,12 +294,16 @@ static void read_all(Reader *r)
 {
     const KtReplayPlan plan = {
         .until_us = r->e->until_us, .apply = true, .event = on_event,
-        .control = on_control, .module = on_module, .opaque = r,
+        .control = on_control, .module = on_module,
+        .pause = r->steps ? on_pause : NULL, .opaque = r,
     };
 
     kt_replay_run(r->replay, &plan);
     mc_live_bytes_compare(r->live, r->us);
     mc_live_bytes_end(r->live, r->t);
+    if (r->steps) {
+        mc_time_steps_end(r->steps, r->tracer, r->e->kernel);
+    }
     r->t->us = r->us;
     end_lifetimes(r);
     set_lanes(r->t);
@@ -317,14 +333,15 @@ static McTimeline *new_timeline(void)
     return t;
 }
 
-McTimeline *mc_timeline_new(const McExport *e, GError **errp)
+McTimeline *mc_timeline_new(const McExport *e, McTimeSteps *steps,
+                            GError **errp)
 {
     g_autoptr(KtReplay) replay = kt_replay_open(e->journal, errp);
     g_autoptr(GHashTable) open = g_hash_table_new_full(
         gs_number_hash, g_int64_equal, g_free, NULL);
     g_autoptr(McTimeline) t = NULL;
     g_autoptr(McLiveBytes) live = NULL;
-    Reader r = { .e = e, .replay = replay, .open = open };
+    Reader r = { .e = e, .replay = replay, .open = open, .steps = steps };
 
     if (!replay) {
         return NULL;

@@ -14,6 +14,7 @@
 
 #include "monitor-cmds/export/counter-series.h"
 #include "monitor-cmds/export/export.h"
+#include "monitor-cmds/export/time-steps.h"
 
 /* Counters at most: everything, those caches that had most bytes at one time,
  * and one for all others. */
@@ -79,9 +80,15 @@ typedef struct McTimeline {
     GStringChunk *names;
 } McTimeline;
 
-/** mc_timeline_new() - (owned) read the journal of @e, whose profile has the
- *  sums by cache. NULL: it cannot be read. */
-McTimeline *mc_timeline_new(const McExport *e, GError **errp);
+/**
+ * mc_timeline_new() - (owned) read the journal of @e, whose profile has the
+ * sums by cache
+ * @steps: (nullable) is filled with the sums over time
+ *
+ * Returns: NULL if the journal cannot be read.
+ */
+McTimeline *mc_timeline_new(const McExport *e, McTimeSteps *steps,
+                            GError **errp);
 void mc_timeline_free(McTimeline *t);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(McTimeline, mc_timeline_free)
 

@@ -194,6 +194,11 @@ static McTopRow *row_at(McTopTable *t, const KtAccountKey *key, bool make)
     return row;
 }
 
+const McTopRow *mc_top_row(McTopTable *t, const KtAccountKey *key)
+{
+    return row_at(t, key, true);
+}
+
 static KtAccountKey key_of_block(const McTopTable *t, const KtBlock *b)
 {
     KtAccountKey key = { .by = (KtBy)t->by };

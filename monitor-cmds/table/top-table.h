@@ -96,6 +96,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(McTopTable, mc_top_free)
  *  it */
 void mc_top_add(McTopTable *t, KtTracer *from, const KtAccountKey *key,
                 const KtAccount *a, bool subtract);
+/** mc_top_row() - return (borrowed) the row of an account of @t's tracer; it is
+ *  added if there is none */
+const McTopRow *mc_top_row(McTopTable *t, const KtAccountKey *key);
 /** mc_top_count() - count a block: its amounts if @amounts, else only its
  *  lifetime, if its row exists */
 void mc_top_count(McTopTable *t, const KtBlock *b, bool amounts);

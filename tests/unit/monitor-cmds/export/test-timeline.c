@@ -64,6 +64,43 @@ static void check_points(const McCounter *c)
     }
 }
 
+/* Step 0 has what the state had, the others have the frees, in order. */
+static void check_steps(const McTimeSteps *steps)
+{
+    g_autoptr(GArray) cells = mc_time_steps_cells(steps, MC_BY_CACHE);
+    const McStepCell *c = (const McStepCell *)cells->data;
+    McStepSpan span = mc_time_steps_span(steps);
+
+    g_assert_cmpuint(span.origin, ==, 1000);
+    g_assert_cmpuint(span.width, ==, 1);
+    g_assert_cmpuint(span.n, ==, FREED);
+    g_assert_cmpuint(cells->len, ==, FREED + 1);
+    g_assert_cmpint(c[0].value[MC_STEP_ALLOCS], ==, LIVE + 10);
+    g_assert_cmpint(c[0].value[MC_STEP_FREES], ==, 10);
+    for (unsigned i = 0; i < cells->len; i++) {
+        g_assert_cmpuint(c[i].step, ==, i);
+        g_assert_cmpuint(c[i].row, ==, 0);
+        g_assert_cmpint(c[i].value[MC_STEP_FREED_RESERVED], ==, i ? BYTES :
+                        10 * BYTES);
+    }
+}
+
+/* Steps that are joined keep their sums, and step 0. */
+static void check_joined_steps(McTimeSteps *steps)
+{
+    g_autoptr(GArray) cells = NULL;
+    const McStepCell *c;
+
+    mc_time_steps_join(steps);
+    cells = mc_time_steps_cells(steps, MC_BY_STACK);
+    c = (const McStepCell *)cells->data;
+    g_assert_cmpuint(mc_time_steps_span(steps).width, ==, 2);
+    g_assert_cmpuint(mc_time_steps_span(steps).n, ==, FREED / 2);
+    g_assert_cmpuint(cells->len, ==, FREED / 2 + 1);
+    g_assert_cmpint(c[0].value[MC_STEP_FREES], ==, 10);
+    g_assert_cmpint(c[FREED / 2].value[MC_STEP_FREES], ==, 2);
+}
+
 static void a_loaded_state_is_the_beginning(void)
 {
     char *path = new_path();
@@ -72,11 +109,12 @@ static void a_loaded_state_is_the_beginning(void)
         .profile = p, .journal = path, .until_us = UINT64_MAX,
     };
     unsigned id = mc_heap_profile_label(p, "obj");
+    g_autoptr(McTimeSteps) steps = mc_time_steps_new();
     g_autoptr(McTimeline) t = NULL;
 
     mc_profile_set(mc_heap_profile_stack(p, &id, 1), MC_TOP_peak, 1);
     write_journal(path);
-    t = mc_timeline_new(&e, NULL);
+    t = mc_timeline_new(&e, steps, NULL);
     g_assert_nonnull(t);
     g_assert_cmpuint(t->counter->len, ==, 2);
     g_assert_cmpstr(g_array_index(t->counter, McCounter, 1).name, ==, "obj");
@@ -85,6 +123,8 @@ static void a_loaded_state_is_the_beginning(void)
     }
     g_assert_cmpuint(t->us, ==, 1000 + FREED - 1);
     g_assert_cmpuint(t->corrected, ==, 0);
+    check_steps(steps);
+    check_joined_steps(steps);
     remove_path(path);
 }
 
@@ -95,7 +135,7 @@ static void what_is_no_journal_is_refused(void)
     const McExport e = { .profile = p, .journal = path };
     g_autoptr(GError) error = NULL;
 
-    g_assert_null(mc_timeline_new(&e, &error));
+    g_assert_null(mc_timeline_new(&e, NULL, &error));
     g_assert_nonnull(error);
     remove_path(path);
 }

@@ -158,17 +158,6 @@ static bool check_args(Job *job, GError **errp)
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* Return (borrowed) the kernel of the journal if its addresses are known. */
-static const GsKernel *kernel_of(const Job *job)
-{
-    KtStatus status = { 0 };
-
-    if (job->source.replay) {
-        kt_replay_status(job->source.replay, &status);
-    }
-    return status.kernel_found ? kt_replay_kernel(job->source.replay) : NULL;
-}
-
 static int write_to(const Job *job, const McHeapProfile *p)
 {
     const McExport e = {
@@ -178,7 +167,7 @@ static int write_to(const Job *job, const McHeapProfile *p)
         .diff = job->args.base != NULL,
         .journal = job->what->file,
         .until_us = job->what->until_us,
-        .kernel = kernel_of(job),
+        .kernel = ka_source_kernel(&job->source),
     };
     g_autoptr(GError) error = NULL;
     KaOutput out;

@@ -20,6 +20,7 @@
 #include "monitor-cmds/program/profile-source.h"
 #include "monitor-cmds/program/report-reader.h"
 #include "monitor-cmds/report/report-html.h"
+#include "monitor-cmds/report/report-time.h"
 
 #define SUMS "top --by stack -s -j -n 0"
 
@@ -89,6 +90,31 @@ static void read_leaks(const KaSource *s, McReport *r)
     }
     ka_report_read_scan(r, scan_answer, s->file);
     ka_report_read_left(r, left_answer);
+}
+
+/* Read the journal once more, for its timeline. */
+static void read_time(const KaSource *s, McReport *r)
+{
+    g_autoptr(McHeapProfile) caches = mc_heap_profile_new();
+    const McExport e = {
+        .profile = caches, .journal = s->file, .until_us = s->until_us,
+        .kernel = ka_source_kernel(s),
+    };
+    g_autoptr(McTimeSteps) steps = mc_time_steps_new();
+    g_autoptr(GError) error = NULL;
+    McTimeline *t;
+
+    if (!s->replay ||
+        ka_source_fill(s, "top --by cache -s -j -n 0", caches) != KA_ANSWERED) {
+        return;
+    }
+    t = mc_timeline_new(&e, steps, &error);
+    if (t) {
+        mc_report_set_time(r, t, g_steal_pointer(&steps));
+    } else {
+        mc_heap_profile_note(r->profile, "not on this page: a timeline: %s",
+                             error->message);
+    }
 }
 
 /* Return (owned) a word for a shell; with quotes only if it needs them. */
@@ -164,6 +190,7 @@ int ka_report(const KaExport *what, char **word)
         read_errors(&s, r);
         read_leaks(&s, r);
         read_map(&s, r);
+        read_time(&s, r);
         rc = write_page(what, r);
     }
     ka_source_close(&s);

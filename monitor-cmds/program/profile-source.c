@@ -24,6 +24,16 @@ void ka_source_close(KaSource *s)
     g_clear_pointer(&s->replay, kt_replay_free);
 }
 
+const GsKernel *ka_source_kernel(const KaSource *s)
+{
+    KtStatus status = { 0 };
+
+    if (s->replay) {
+        kt_replay_status(s->replay, &status);
+    }
+    return status.kernel_found ? kt_replay_kernel(s->replay) : NULL;
+}
+
 /* ---- asking -------------------------------------------------------------- */
 
 int ka_source_query(const KaSource *s, const char *line, char **answer)

@@ -26,6 +26,9 @@ typedef struct KaSource {
  *  error, which is printed. */
 bool ka_source_open(KaSource *s);
 void ka_source_close(KaSource *s);
+/** ka_source_kernel() - return (borrowed, nullable) the kernel of the journal,
+ *  if its addresses are known */
+const GsKernel *ka_source_kernel(const KaSource *s);
 /** ka_source_query() - run @line; @answer: as for ka_query_file() */
 int ka_source_query(const KaSource *s, const char *line, char **answer);
 /** ka_source_query_maybe() - run @line, whose answer is not needed. Return

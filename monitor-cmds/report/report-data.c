@@ -55,6 +55,10 @@ void mc_report_free(McReport *r)
     g_array_unref(r->card);
     mc_leak_groups_free(r->leaks);
     mc_map_columns_free(r->map);
+    mc_timeline_free(r->timeline);
+    mc_time_steps_free(r->steps);
+    g_free(r->place[0]);
+    g_free(r->place[1]);
     g_free(r);
 }
 

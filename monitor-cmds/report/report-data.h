@@ -8,6 +8,7 @@
 #define MC_REPORT_DATA_H
 
 #include "monitor-cmds/export/heap-profile.h"
+#include "monitor-cmds/export/timeline.h"
 #include "monitor-cmds/report/strings.h"
 
 /* Rows of a table, and cards of errors, that the page has; others are counted
@@ -79,6 +80,9 @@ typedef struct McLeakGroups McLeakGroups;
  * @card: McReportCard, the first errors
  * @errors: number of all errors
  * @leaks, @map: see leak-groups.h, map-columns.h
+ * @timeline, @steps: (nullable) of a journal, see report-time.h
+ * @place: of each stack, its node in the tree and the inverted tree, while the
+ *         page is written
  */
 typedef struct McReport {
     McHeapProfile *profile;
@@ -90,6 +94,9 @@ typedef struct McReport {
     uint64_t errors;
     McLeakGroups *leaks;
     struct McMapColumns *map;
+    McTimeline *timeline;
+    McTimeSteps *steps;
+    unsigned *place[2];
 } McReport;
 
 McReport *mc_report_new(void);

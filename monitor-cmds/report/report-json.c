@@ -7,6 +7,7 @@
 #include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/map-columns.h"
 #include "monitor-cmds/report/report-data.h"
+#include "monitor-cmds/report/report-time.h"
 #include "monitor-cmds/report/stack-tree.h"
 
 #include <string.h>
@@ -34,12 +35,20 @@ static void put_tree(GString *to, const char *key, const GArray *tree)
     g_string_append_c(to, '}');
 }
 
+static GArray *make_tree(McReport *r, bool inverted)
+{
+    unsigned **place = &r->place[inverted];
+
+    g_free(*place);
+    *place = g_new(unsigned, r->profile->stack->len + 1);
+    return mc_stack_tree_new(r->profile, r->strings, inverted, MC_TREE_NODES,
+                             *place);
+}
+
 static void put_trees(GString *to, McReport *r)
 {
-    g_autoptr(GArray) down = mc_stack_tree_new(r->profile, r->strings, false,
-                                               MC_TREE_NODES);
-    g_autoptr(GArray) up = mc_stack_tree_new(r->profile, r->strings, true,
-                                             MC_TREE_NODES);
+    g_autoptr(GArray) down = make_tree(r, false);
+    g_autoptr(GArray) up = make_tree(r, true);
 
     put_tree(to, "down", down);
     put_tree(to, "up", up);
@@ -216,6 +225,7 @@ void mc_put_report_json(GString *to, McReport *r)
     put_cards(to, r);
     mc_put_leaks(to, r->leaks);
     mc_put_map(to, r->map);
+    mc_put_report_time(to, r);
     put_strings(to, r->strings);
     g_string_append_c(to, '}');
 }

@@ -18,13 +18,17 @@ typedef struct Node {
     bool kept;
 } Node;
 
-/** struct Tree - @node: Node, the root first; @ids: of a Child, its index */
+/** struct Tree - @node: Node, the root first; @ids: of a Child, its index;
+ *  @put: of each node, its number in the result + 1; 0: it is below a cut one;
+ *  @leaf: (nullable) of each stack, its node */
 typedef struct Tree {
     const McHeapProfile *profile;
     McStrings *strings;
     GArray *node;
     GHashTable *ids;
     unsigned *name_of_frame;
+    unsigned *put;
+    unsigned *leaf;
 } Tree;
 
 typedef struct Child {
@@ -92,7 +96,8 @@ static void add_values(Node *n, const McProfileStack *s)
     }
 }
 
-static void add_stack(Tree *t, const McProfileStack *s, bool inverted)
+/* Return the node in which the stack ends. */
+static unsigned add_stack(Tree *t, const McProfileStack *s, bool inverted)
 {
     unsigned at = 0;
 
@@ -104,6 +109,21 @@ static void add_stack(Tree *t, const McProfileStack *s, bool inverted)
 
         at = child_of(t, at, t->name_of_frame[frame]);
         add_values(node_at(t, at), s);
+    }
+    return at;
+}
+
+static void add_stacks(Tree *t, bool inverted)
+{
+    const GArray *stack = t->profile->stack;
+
+    for (unsigned i = 0; i < stack->len; i++) {
+        unsigned end = add_stack(t, &g_array_index(stack, McProfileStack, i),
+                                 inverted);
+
+        if (t->leaf) {
+            t->leaf[i] = end;
+        }
     }
 }
 
@@ -234,6 +254,7 @@ static void put_all(const Tree *t, const GArray *list, const unsigned *first,
     Step s = children(t, list, first, 0);
 
     put_node(out, node_at(t, 0), 0);
+    t->put[0] = 1;
     g_array_append_val(todo, s);
     while (todo->len) {
         Step *now = &g_array_index(todo, Step, todo->len - 1);
@@ -245,6 +266,7 @@ static void put_all(const Tree *t, const GArray *list, const unsigned *first,
         }
         id = g_array_index(list, unsigned, now->at++);
         put_node(out, node_at(t, id), todo->len);
+        t->put[id] = out->len;
         s = node_at(t, id)->kept ? children(t, list, first, id) : (Step) { 0 };
         g_array_append_val(todo, s);
     }
@@ -265,24 +287,38 @@ static GArray *in_order(const Tree *t)
     return out;
 }
 
+/* Turn the nodes in which stacks end into numbers of the result. */
+static void find_places(const Tree *t)
+{
+    for (unsigned i = 0; t->leaf && i < t->profile->stack->len; i++) {
+        unsigned at = t->leaf[i];
+
+        while (!t->put[at]) {
+            at = node_at(t, at)->parent;
+        }
+        t->leaf[i] = t->put[at] - 1;
+    }
+}
+
 GArray *mc_stack_tree_new(const McHeapProfile *p, McStrings *strings,
-                          bool inverted, unsigned max)
+                          bool inverted, unsigned max, unsigned *place)
 {
     const Node root = { .name = mc_strings_add(strings, "all") };
-    Tree t = { .profile = p, .strings = strings };
+    Tree t = { .profile = p, .strings = strings, .leaf = place };
     GArray *out;
 
     t.node = g_array_new(FALSE, TRUE, sizeof(Node));
     t.ids = g_hash_table_new_full(hash_child, equal_children, g_free, NULL);
     g_array_append_val(t.node, root);
     name_frames(&t);
-    for (unsigned i = 0; i < p->stack->len; i++) {
-        add_stack(&t, &g_array_index(p->stack, McProfileStack, i), inverted);
-    }
+    add_stacks(&t, inverted);
     cut(&t, max);
+    t.put = g_new0(unsigned, t.node->len);
     out = in_order(&t);
+    find_places(&t);
     g_array_unref(t.node);
     g_hash_table_unref(t.ids);
     g_free(t.name_of_frame);
+    g_free(t.put);
     return out;
 }

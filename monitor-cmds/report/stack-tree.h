@@ -49,11 +49,13 @@ typedef struct McTreeNode {
  * @strings: names are added to this table
  * @inverted: the leaves are next to the root
  * @max: most nodes, at least 2
+ * @place: (nullable, out) of each stack of @p, the number of the node in which
+ *         it ends; if this was cut, of that which stands for it
  *
  * Returns: McTreeNode in pre-order, the children of a node by name; the first
  * one is the root.
  */
 GArray *mc_stack_tree_new(const McHeapProfile *p, McStrings *strings,
-                          bool inverted, unsigned max);
+                          bool inverted, unsigned max, unsigned *place);
 
 #endif /* MC_STACK_TREE_H */

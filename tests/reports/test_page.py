@@ -200,7 +200,9 @@ def a_vm_is_reported_as_its_journal():
             assert got[key] == want[key], (name, key)
         for data in got, want:      # each says why there was no scan
             del data['strings'][data['leaks']['scan']]
-        assert got['strings'] == want['strings'], name
+        # the timeline of a journal has more
+        n = len(got['strings'])
+        assert got['strings'] == want['strings'][:n], name
         assert got['command'].startswith('ka -q '), got['command']
 
 

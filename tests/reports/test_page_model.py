@@ -4,6 +4,7 @@
 
 usage: test_page_model.py
 """
+import glob
 import os
 import shutil
 import subprocess
@@ -11,12 +12,12 @@ import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 
+FILES = sorted(glob.glob(os.path.join(HERE, '*.test.js')))
+
 if not shutil.which('node'):
     print('1..0 # SKIP no node: scripts/setup --only readers')
     sys.exit(0)
-done = subprocess.run(['node', '--test',
-                       os.path.join(HERE, 'page_model.test.js'),
-                       os.path.join(HERE, 'map_model.test.js')],
+done = subprocess.run(['node', '--test', *FILES],
                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                       text=True, check=False)
 if done.returncode:

@@ -37,6 +37,18 @@ class Flame {
         this.zoomTo(same ? this.zoom : 0);
     }
 
+    /* Show other values of the nodes: {down, up}; null: those of the page. */
+    showValues(values) {
+        for (const name of ["down", "up"]) {
+            const tree = this.trees[name];
+
+            tree.whole = tree.whole || Object.assign({}, tree);
+            Object.assign(tree, values ? values[name] : tree.whole);
+        }
+        this.find(this.expression);
+        this.tell(this.node);
+    }
+
     zoomTo(node) {
         this.zoom = node;
         this.node = node;

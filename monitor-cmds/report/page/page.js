@@ -86,11 +86,12 @@ function start() {
     fillSummary(data);
     const flame = new Flame(byId("flame"), byId("status"), data);
     connect(flame);
-    new Tables(data);
+    const tables = new Tables(data);
+    const timeline = startTimeline(data, flame, tables);
     fillErrors(data);
     fillLeaks(data);
     const map = connectMap(data);
-    return {data, flame, map};
+    return {data, flame, tables, timeline, map};
 }
 
 if (typeof document !== "undefined") {

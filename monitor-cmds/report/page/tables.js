@@ -20,6 +20,8 @@ class Tables {
     constructor(data) {
         this.data = data;
         this.columns = data.columns.filter(c => !c.rare);
+        this.tables = data.tables;
+        this.total = data.total;
         this.table = data.tables[0];
         this.key = "live";
         this.descending = true;
@@ -28,7 +30,7 @@ class Tables {
             byId("by").append(element("option", t.by));
         }
         byId("by").addEventListener("change", e => {
-            this.table = data.tables[e.target.selectedIndex];
+            this.table = this.tables[e.target.selectedIndex];
             this.fill();
         });
         byId("filter").addEventListener("input", e => {
@@ -39,6 +41,14 @@ class Tables {
             this.fill();
         });
         byId("copy").addEventListener("click", () => this.copy());
+        this.fill();
+    }
+
+    /* Show tables with the same names and other values. */
+    show(tables, total) {
+        this.tables = tables;
+        this.total = total;
+        this.table = tables[byId("by").selectedIndex];
         this.fill();
     }
 
@@ -96,7 +106,7 @@ class Tables {
             body.append(this.line("(" + formatCount(t.more) + " more rows)",
                                   key => t.rest[key]));
         }
-        const foot = this.line("all", key => this.data.total[key]);
+        const foot = this.line("all", key => this.total[key]);
         byId("rows").replaceChildren(element("thead", null, head), body,
                                      element("tfoot", null, foot));
     }

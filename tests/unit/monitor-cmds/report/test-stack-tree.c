@@ -10,7 +10,8 @@
 static char *tree_text(const McHeapProfile *p, bool inverted, unsigned max)
 {
     g_autoptr(McStrings) strings = mc_strings_new();
-    g_autoptr(GArray) tree = mc_stack_tree_new(p, strings, inverted, max);
+    g_autoptr(GArray) tree = mc_stack_tree_new(p, strings, inverted, max,
+                                               NULL);
     GString *s = g_string_new(NULL);
 
     for (unsigned i = 0; i < tree->len; i++) {
@@ -139,11 +140,43 @@ static void there_are_few_enough_nodes(void)
     for (unsigned i = 0; i < 2 * G_N_ELEMENTS(limits); i++) {
         g_autoptr(McStrings) strings = mc_strings_new();
         g_autoptr(GArray) tree = mc_stack_tree_new(p, strings, i % 2,
-                                                   limits[i / 2]);
+                                                   limits[i / 2], NULL);
 
         g_assert_cmpuint(tree->len, <=, limits[i / 2]);
         g_assert_cmpuint(tree->len, >=, 2);
         assert_sums(tree);
+    }
+}
+
+/* Values of stacks at the places of their ends, and of all nodes below, are
+ * those of the nodes. */
+static void stacks_have_places(void)
+{
+    g_autoptr(McHeapProfile) p = many(40);
+    g_autofree unsigned *place = g_new(unsigned, p->stack->len);
+
+    for (unsigned i = 0; i < 4; i++) {
+        g_autoptr(McStrings) strings = mc_strings_new();
+        g_autoptr(GArray) tree = mc_stack_tree_new(p, strings, i % 2,
+                                                   i / 2 ? 30 : 1000, place);
+        g_autofree int64_t *sum = g_new0(int64_t, tree->len);
+
+        for (unsigned k = 0; k < p->stack->len; k++) {
+            g_assert_cmpuint(place[k], <, tree->len);
+            sum[place[k]] += g_array_index(p->stack, McProfileStack,
+                                           k).value[MC_TOP_live];
+        }
+        for (unsigned k = tree->len; k-- > 0;) {
+            const McTreeNode *n = &g_array_index(tree, McTreeNode, k);
+            unsigned above = k;
+
+            g_assert_cmpint(sum[k], ==, n->value[0]);
+            while (above && g_array_index(tree, McTreeNode, above).depth >=
+                   n->depth) {
+                above--;
+            }
+            sum[above] += k ? sum[k] : 0;
+        }
     }
 }
 
@@ -154,6 +187,7 @@ static const TestCase cases[] = {
     { "/stack-tree/cut", small_nodes_are_one_with_their_sum },
     { "/stack-tree/each-value", each_value_counts },
     { "/stack-tree/limit", there_are_few_enough_nodes },
+    { "/stack-tree/places", stacks_have_places },
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The timeline of a page as JSON. Columns in order, such as times, have
+ * differences to the value before: they are shorter when they are compressed.
+ */
+#include "monitor-cmds/report/report-time.h"
+
+#include <string.h>
+
+#include "monitor-cmds/report/json-members.h"
+
+/* By what the page has tables, in the order of McReport.table. */
+static bool find_by(const char *name, McBy *by)
+{
+    for (*by = 0; *by < MC_BY__COUNT; (*by)++) {
+        if (!strcmp(mc_by_name(*by), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- is it the same run? ------------------------------------------------- */
+
+/* Return true if the steps of each stack have the sums of the page. */
+static bool fits(const McReport *r, const McTimeSteps *steps)
+{
+    g_autoptr(GArray) cells = mc_time_steps_cells(steps, MC_BY_STACK);
+    const unsigned n = r->profile->stack->len;
+    g_autofree int64_t *live = g_new0(int64_t, n + 1);
+    g_autofree int64_t *allocs = g_new0(int64_t, n + 1);
+
+    for (unsigned i = 0; i < cells->len; i++) {
+        const McStepCell *c = &g_array_index(cells, McStepCell, i);
+
+        if (c->row >= n) {
+            return false;
+        }
+        live[c->row] += c->value[MC_STEP_RESERVED] -
+                        c->value[MC_STEP_FREED_RESERVED];
+        allocs[c->row] += c->value[MC_STEP_ALLOCS];
+    }
+    for (unsigned i = 0; i < n; i++) {
+        const McProfileStack *s = &g_array_index(r->profile->stack,
+                                                 McProfileStack, i);
+
+        if (live[i] != s->value[MC_TOP_live] ||
+            allocs[i] != s->value[MC_TOP_allocs]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void mc_report_set_time(McReport *r, McTimeline *t, McTimeSteps *steps)
+{
+    r->timeline = t;
+    if (fits(r, steps)) {
+        r->steps = steps;
+        return;
+    }
+    mc_time_steps_free(steps);
+    mc_heap_profile_note(r->profile, "not on this page: sums of an interval: "
+                         "the journal grew while it was read");
+}
+
+/* ---- columns ------------------------------------------------------------- */
+
+/* Return a value of row @i of a list. */
+typedef int64_t ValueFn(const void *row, McReport *r);
+
+/* Append a column; @step: differences to the row before. */
+static void put_column(GString *to, const char *key, const GArray *rows,
+                       ValueFn *value, McReport *r, bool differences)
+{
+    const unsigned size = g_array_get_element_size((GArray *)rows);
+    int64_t before = 0;
+
+    mc_put_key(to, key);
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < rows->len; i++) {
+        int64_t now = value(rows->data + (gsize)i * size, r);
+
+        mc_put_item(to, now - before);
+        before = differences ? now : 0;
+    }
+    g_string_append_c(to, ']');
+}
+
+/* ---- counters ------------------------------------------------------------ */
+
+static int64_t point_us(const void *p, McReport *r)
+{
+    (void)r;
+    return ((const McPoint *)p)->us;
+}
+
+static int64_t point_value(const void *p, McReport *r)
+{
+    (void)r;
+    return ((const McPoint *)p)->value;
+}
+
+static void put_counters(GString *to, McReport *r)
+{
+    const GArray *counter = r->timeline->counter;
+
+    mc_put_key(to, "counters");
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < counter->len; i++) {
+        const McCounter *c = &g_array_index(counter, McCounter, i);
+        const GArray *points = mc_counter_series_points(c->series);
+
+        g_string_append(to, i ? ",{" : "{");
+        mc_put_number(to, "name", mc_report_text(r, c->name ? c->name :
+                                                 "everything"));
+        put_column(to, "us", points, point_us, r, true);
+        put_column(to, "value", points, point_value, r, true);
+        g_string_append_c(to, '}');
+    }
+    g_string_append_c(to, ']');
+}
+
+/* ---- instants and modules ------------------------------------------------ */
+
+static int64_t instant_kind(const void *p, McReport *r)
+{
+    return mc_report_text(r, mc_instant_kind_name(((const McInstant *)
+                                                   p)->kind));
+}
+
+static int64_t instant_us(const void *p, McReport *r)
+{
+    (void)r;
+    return ((const McInstant *)p)->us;
+}
+
+static int64_t instant_name(const void *p, McReport *r)
+{
+    return mc_report_text(r, ((const McInstant *)p)->name);
+}
+
+static void put_instants(GString *to, McReport *r)
+{
+    const GArray *rows = r->timeline->instant;
+
+    mc_put_key(to, "instants");
+    g_string_append_c(to, '{');
+    put_column(to, "kind", rows, instant_kind, r, false);
+    put_column(to, "us", rows, instant_us, r, true);
+    put_column(to, "name", rows, instant_name, r, false);
+    g_string_append_c(to, '}');
+}
+
+static int64_t module_name(const void *p, McReport *r)
+{
+    return mc_report_text(r, ((const McLifetime *)p)->name);
+}
+
+static int64_t module_since(const void *p, McReport *r)
+{
+    (void)r;
+    return ((const McLifetime *)p)->since;
+}
+
+static int64_t module_until(const void *p, McReport *r)
+{
+    (void)r;
+    return ((const McLifetime *)p)->until;
+}
+
+static int64_t module_lane(const void *p, McReport *r)
+{
+    (void)r;
+    return ((const McLifetime *)p)->lane;
+}
+
+static int64_t module_unloaded(const void *p, McReport *r)
+{
+    (void)r;
+    return ((const McLifetime *)p)->unloaded;
+}
+
+static void put_modules(GString *to, McReport *r)
+{
+    const GArray *rows = r->timeline->lifetime;
+
+    mc_put_key(to, "modules");
+    g_string_append_c(to, '{');
+    put_column(to, "name", rows, module_name, r, false);
+    put_column(to, "since", rows, module_since, r, true);
+    put_column(to, "until", rows, module_until, r, true);
+    put_column(to, "lane", rows, module_lane, r, false);
+    put_column(to, "unloaded", rows, module_unloaded, r, false);
+    g_string_append_c(to, '}');
+}
+
+/* ---- cells --------------------------------------------------------------- */
+
+/** struct Cells - @node: (unsigned, nullable) of each row of stacks, the two
+ *  nodes in which they end */
+typedef struct Cells {
+    GArray *cell;
+    GArray *node;
+} Cells;
+
+static void clear_cells(gpointer p)
+{
+    Cells *c = p;
+
+    g_array_unref(c->cell);
+    g_clear_pointer(&c->node, g_array_unref);
+}
+
+static gint compare_cells(gconstpointer a, gconstpointer b)
+{
+    const McStepCell *x = a, *y = b;
+
+    return x->row != y->row ? (x->row < y->row ? -1 : 1) :
+           (x->step > y->step) - (x->step < y->step);
+}
+
+/* Add up the cells of one row and step. */
+static void merge(GArray *cells)
+{
+    McStepCell *c = (McStepCell *)cells->data;
+    unsigned n = 0;
+
+    g_array_sort(cells, compare_cells);
+    for (unsigned i = 0; i < cells->len; i++) {
+        if (!n || compare_cells(&c[n - 1], &c[i])) {
+            c[n++] = c[i];
+            continue;
+        }
+        for (unsigned v = 0; v < MC_STEP__COUNT; v++) {
+            c[n - 1].value[v] += c[i].value[v];
+        }
+    }
+    g_array_set_size(cells, n);
+}
+
+/* Stacks that end in the same two nodes are one row. */
+static Cells cells_of_stacks(const McReport *r)
+{
+    Cells c = { .cell = mc_time_steps_cells(r->steps, MC_BY_STACK) };
+    g_autoptr(GHashTable) ids = g_hash_table_new_full(
+        gs_number_hash, g_int64_equal, g_free, NULL);
+
+    c.node = g_array_new(FALSE, FALSE, 2 * sizeof(unsigned));
+    for (unsigned i = 0; i < c.cell->len; i++) {
+        McStepCell *cell = &g_array_index(c.cell, McStepCell, i);
+        const unsigned node[2] = {
+            r->place[0][cell->row], r->place[1][cell->row],
+        };
+        const uint64_t key = (uint64_t)node[0] << 32 | node[1];
+        gpointer id = g_hash_table_lookup(ids, &key);
+
+        if (!id) {
+            g_array_append_vals(c.node, node, 1);
+            id = GUINT_TO_POINTER(c.node->len);
+            g_hash_table_insert(ids, g_memdup2(&key, sizeof(key)), id);
+        }
+        cell->row = GPOINTER_TO_UINT(id) - 1;
+    }
+    merge(c.cell);
+    return c;
+}
+
+/* Rows that the page does not have are its last one. */
+static Cells cells_of_table(const McReport *r, const McReportTable *t)
+{
+    McBy by;
+    Cells c = { .cell = find_by(t->by, &by) ?
+                mc_time_steps_cells(r->steps, by) :
+                g_array_new(FALSE, FALSE, sizeof(McStepCell)) };
+
+    for (unsigned i = 0; i < c.cell->len; i++) {
+        McStepCell *cell = &g_array_index(c.cell, McStepCell, i);
+
+        cell->row = MIN(cell->row, t->row->len);
+    }
+    merge(c.cell);
+    return c;
+}
+
+/* (owned) Cells of the stacks, and then of each table. */
+static GArray *all_cells(const McReport *r)
+{
+    GArray *list = g_array_new(FALSE, TRUE, sizeof(Cells));
+    Cells c = cells_of_stacks(r);
+
+    g_array_set_clear_func(list, clear_cells);
+    g_array_append_val(list, c);
+    for (unsigned i = 0; i < r->table->len; i++) {
+        c = cells_of_table(r, &g_array_index(r->table, McReportTable, i));
+        g_array_append_val(list, c);
+    }
+    return list;
+}
+
+static uint64_t count_cells(const GArray *list)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < list->len; i++) {
+        n += g_array_index(list, Cells, i).cell->len;
+    }
+    return n;
+}
+
+/* The same, in so few steps that there are few enough cells. */
+static GArray *few_cells(const McReport *r)
+{
+    GArray *list = all_cells(r);
+
+    while (count_cells(list) > MC_REPORT_CELLS &&
+           mc_time_steps_span(r->steps).n > MC_REPORT_STEPS) {
+        g_array_unref(list);
+        mc_time_steps_join(r->steps);
+        list = all_cells(r);
+    }
+    return list;
+}
+
+static int64_t cell_row(const void *p, McReport *r)
+{
+    (void)r;
+    return ((const McStepCell *)p)->row;
+}
+
+static int64_t cell_step(const void *p, McReport *r)
+{
+    (void)r;
+    return ((const McStepCell *)p)->step;
+}
+
+static void put_values(GString *to, const GArray *cells, McStepValue v)
+{
+    mc_put_key(to, mc_step_value_name(v));
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < cells->len; i++) {
+        mc_put_item(to, g_array_index(cells, McStepCell, i).value[v]);
+    }
+    g_string_append_c(to, ']');
+}
+
+static void put_cells(GString *to, const GArray *cells, McReport *r)
+{
+    put_column(to, "row", cells, cell_row, r, true);
+    put_column(to, "step", cells, cell_step, r, true);
+    for (McStepValue v = 0; v < MC_STEP__COUNT; v++) {
+        put_values(to, cells, v);
+    }
+}
+
+static void put_nodes(GString *to, const char *key, const GArray *node,
+                      unsigned tree)
+{
+    mc_put_key(to, key);
+    g_string_append_c(to, '[');
+    for (unsigned i = 0; i < node->len; i++) {
+        mc_put_item(to, ((const unsigned *)node->data)[2 * i + tree]);
+    }
+    g_string_append_c(to, ']');
+}
+
+static void put_steps(GString *to, McReport *r)
+{
+    g_autoptr(GArray) list = few_cells(r);
+    const Cells *stacks = &g_array_index(list, Cells, 0);
+    McStepSpan span = mc_time_steps_span(r->steps);
+
+    mc_put_key(to, "steps");
+    g_string_append_c(to, '{');
+    mc_put_number(to, "origin", (int64_t)span.origin);
+    mc_put_number(to, "width", (int64_t)span.width);
+    mc_put_number(to, "n", span.n);
+    put_nodes(to, "down", stacks->node, 0);
+    put_nodes(to, "up", stacks->node, 1);
+    mc_put_key(to, "stacks");
+    g_string_append_c(to, '{');
+    put_cells(to, stacks->cell, r);
+    g_string_append(to, "}");
+    mc_put_key(to, "tables");
+    g_string_append_c(to, '[');
+    for (unsigned i = 1; i < list->len; i++) {
+        g_string_append(to, i > 1 ? ",{" : "{");
+        put_cells(to, g_array_index(list, Cells, i).cell, r);
+        g_string_append_c(to, '}');
+    }
+    g_string_append(to, "]}");
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+void mc_put_report_time(GString *to, McReport *r)
+{
+    mc_put_key(to, "time");
+    if (!r->timeline) {
+        g_string_append(to, "null");
+        return;
+    }
+    g_string_append_c(to, '{');
+    mc_put_number(to, "end", (int64_t)r->timeline->us);
+    mc_put_number(to, "lanes", r->timeline->lanes);
+    mc_put_number(to, "left_out", (int64_t)r->timeline->left_out);
+    put_counters(to, r);
+    put_instants(to, r);
+    put_modules(to, r);
+    if (r->steps) {
+        put_steps(to, r);
+    }
+    g_string_append_c(to, '}');
+}

@@ -4,7 +4,8 @@
  *
  *     head       a policy for the browser, the styles
  *     body       page/page.html, and in noscript the stacks with most bytes
- *     data       the JSON of report-data.h; no script, so it does not run
+ *     data       the JSON of report-data.h, packed; no script, so it does not
+ *                run
  *     script     the scripts of page/, in the order of meson.build
  *
  * The policy (Content-Security-Policy) allows these styles and this script, by
@@ -14,6 +15,7 @@
 #include "monitor-cmds/report/report-html.h"
 
 #include <string.h>
+#include <zlib.h>
 
 #include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/page-files.h"
@@ -146,6 +148,25 @@ static void put_head(GString *to, const McReport *r, const char *script)
                            mc_page_style);
 }
 
+/* Append the data: JSON, packed with zlib, in base64. */
+static void put_data(GString *to, McReport *r)
+{
+    g_autoptr(GString) json = g_string_new(NULL);
+    g_autofree guchar *packed = NULL;
+    g_autofree char *text = NULL;
+    uLongf n;
+    int rc;
+
+    mc_put_report_json(json, r);
+    n = compressBound(json->len);
+    packed = g_malloc(n);
+    rc = compress2(packed, &n, (const Bytef *)json->str, json->len, 9);
+    g_assert(rc == Z_OK);       /* it fails only without memory */
+    text = g_base64_encode(packed, n);
+    g_string_append_printf(to, "<script type=\"application/octet-stream\" "
+                           "id=\"data\">%s</script>\n", text);
+}
+
 void mc_write_report(McReport *r, FILE *to)
 {
     g_autofree char *script = g_strjoinv("", (char **)mc_page_scripts);
@@ -154,9 +175,8 @@ void mc_write_report(McReport *r, FILE *to)
     put_head(page, r, script);
     g_string_append(page, mc_page_body);
     put_plain(page, r);
-    g_string_append(page, "<script type=\"application/json\" id=\"data\">");
-    mc_put_report_json(page, r);
-    g_string_append_printf(page, "</script>\n<script>%s</script>\n</body>\n"
-                           "</html>\n", script);
+    put_data(page, r);
+    g_string_append_printf(page, "<script>%s</script>\n</body>\n</html>\n",
+                           script);
     fwrite(page->str, 1, page->len, to);
 }

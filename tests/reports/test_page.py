@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
@@ -35,7 +36,8 @@ class Page(html.parser.HTMLParser):
         self.elements, self.texts = [], {'script': [], 'style': []}
         self.policy, self.open = '', None
         self.feed(text)
-        self.data = json.loads(self.texts['script'][0])
+        packed = base64.b64decode(self.texts['script'][0], validate=True)
+        self.data = json.loads(zlib.decompress(packed))
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)

@@ -80,7 +80,9 @@ class Browser:
         return self.call('POST', f'{self.session}/{path}', body or {})
 
     def load(self, path):
+        """Load a file, and wait for the promise of a page of ka report."""
         self.post('url', {'url': 'file://' + path})
+        self.js('return window.kaReady')
 
     def js(self, script, *args):
         """What a script, the body of a function, returns."""

@@ -78,9 +78,7 @@ function connect(flame) {
     window.addEventListener("afterprint", () => flame.draw());
 }
 
-function start() {
-    const data = JSON.parse(byId("data").textContent);
-
+function start(data) {
     document.body.classList.add("scripts");
     byId("page").hidden = false;
     fillSummary(data);
@@ -95,5 +93,7 @@ function start() {
 }
 
 if (typeof document !== "undefined") {
-    window.kaPage = start();
+    window.kaReady = unpack(byId("data").textContent).then(data => {
+        window.kaPage = start(data);
+    }).catch(showBroken);
 }

@@ -128,6 +128,8 @@ def read(path, why):
         with open(path, encoding='utf-8', errors='replace') as f:
             text = f.read(results.MOST_TEXT)
         return parts(json.loads(text)) if text else broken(why)
+    except FileNotFoundError:
+        return broken(why)
     except (AttributeError, LookupError, OSError, TypeError, ValueError,
             RecursionError) as e:
         return broken(f'the report of the sweep cannot be read: {e!r}')

@@ -5,6 +5,7 @@ own key, ports and files. It needs root, and no systemd: processes are found by
 import contextlib
 import os
 import platform
+import re
 import shutil
 import socket
 import subprocess
@@ -76,6 +77,16 @@ class Slurm:
             os.chmod(self.path('munge.key'), 0o400)
             f.write(os.urandom(128))
 
+        if self.version() >= (24, 5):
+            with open(self.path('cgroup.conf'), 'w', encoding='ascii') as f:
+                f.write('CgroupPlugin=disabled\n')
+
+    def version(self):
+        """Return (24, 11) and the like. Before 24.05 no control groups are
+        used unless a plugin needs them; from there on a file has to say so."""
+        found = re.search(r'(\d+)\.(\d+)', self.ask('slurmd', '-V'))
+        return tuple(map(int, found.groups())) if found else (0, 0)
+
     def path(self, name):
         return os.path.join(self.folder, name)
 
@@ -126,7 +137,8 @@ class Slurm:
             self.wait(lambda: os.path.exists(self.path('munge.sock')))
             self.start('slurmctld', '-D', '-f', self.path('slurm.conf'))
             self.start_slurmd()
-            self.wait(lambda: 'idle' in self.ask('sinfo', '-h', '-o', '%T'))
+            self.wait(lambda: 'idle' in self.ask('sinfo', '-h', '-o', '%T'),
+                      120)
         except BaseException:
             self.stop()
             raise

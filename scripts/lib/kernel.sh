@@ -340,7 +340,7 @@ missing_efi() {
 
 # --- initramfs ---------------------------------------------------------------
 
-initramfs_src=$KA_ROOT/tests/guest/inside/initramfs
+initramfs_src=$KA_ROOT/scripts/initramfs
 
 initramfs_folder() {
     local files kernel busybox

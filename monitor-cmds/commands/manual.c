@@ -54,8 +54,10 @@ static void troff_commands(GString *s)
         g_autofree char *options = mc_command_options(c);
 
         troff_item(s, usage, c->help);
-        g_string_append(s, ".br\n");
-        troff(s, c->detail);
+        if (*c->detail) {
+            g_string_append(s, ".br\n");
+            troff(s, c->detail);
+        }
         g_string_append(s, ".br\nOptions:\n");
         troff(s, options);
     }

@@ -158,6 +158,7 @@ GUEST_SUITES = {
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
     'faults': (('test_faults', 'test_fault_storm', 'test_scenarios'), 3600),
     'fault-sweep': (('test_fault_sweep', 'test_fault_sweep_parts'), 3600),
+    'install': (('test_install', 'test_qemu_wrapper'), 1800),
     'journal': (('test_journal',), 3600),
     'leaks': (('test_leaks', 'test_leaks_called', 'test_module_leaks',
                'test_unloaded'), 3600),

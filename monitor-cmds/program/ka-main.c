@@ -53,6 +53,7 @@ static const char usage[] =
     "  -q SOCKET  QMP's unix socket (qemu -qmp unix:SOCKET,server=on)\n"
     "  COMMAND    as in the monitor, without the leading ka. Without one: the\n"
     "             run-down, and what the file contains\n"
+    "  --version  the version of ka\n"
     "  --help     this text\n"
     "Exit status: 0 answered, 1 bad command line, or slab check found\n"
     "something, 2 nothing was answered, or a PROGRAM failed. If the file is\n"
@@ -70,6 +71,7 @@ typedef struct Options {
     uint64_t until_us;
     bool cells;
     bool help;
+    bool version;
 } Options;
 
 static int fail(const char *text, const char *word)
@@ -130,6 +132,8 @@ static int parse(Options *o, int argc, char **argv)
             break;              /* ka -f FILE --cache task_struct */
         } else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             o->help = true;
+        } else if (!strcmp(argv[i], "--version")) {
+            o->version = true;
         } else if (!at) {
             fail("no such option", argv[i]);
             return 0;
@@ -329,8 +333,8 @@ int main(int argc, char **argv)
     if (!ka_set_color(o.color)) {
         return fail("--color is auto, always or never, not", o.color);
     }
-    if (o.help) {
-        fputs(usage, stdout);
+    if (o.help || o.version) {
+        fputs(o.help ? usage : "ka " KA_VERSION "\n", stdout);
         return ka_flush(0) ? KA_ANSWERED : KA_NO_ANSWER;
     }
     if (!o.file && !o.socket && ka_asks_for_help(argv + first)) {

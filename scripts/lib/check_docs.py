@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Check that docs/ka.1 and docs/commands.md are what scripts/gen-docs writes.
+"""Check that man pages and docs/commands.md are what scripts/gen-docs writes.
 
 usage: scripts/check docs [--tap] [--build FOLDER]
 """
@@ -27,7 +27,8 @@ def main(argv):
                     help='meson build folder (default: build)')
     args = ap.parse_args(argv)
     bad = 0
-    for n, (name, text) in enumerate(docs.render(args.build).items(), 1):
+    pages = docs.render(args.build)
+    for n, (name, text) in enumerate(pages.items(), 1):
         lines = list(difference(name, text))
         bad += bool(lines)
         if args.tap:
@@ -36,7 +37,7 @@ def main(argv):
         for line in lines:
             print('# ' + line if args.tap else line)
     if args.tap:
-        print(f'1..{len(docs.PAGES)}')
+        print(f'1..{len(pages)}')
     elif bad:
         print('run scripts/gen-docs')
     return 1 if bad else 0

@@ -23,8 +23,7 @@ ENTRY_POINTS = {'qemu_plugin_install', 'qemu_plugin_version'}
 PLUGIN = 'libka.so'
 # The parts of the tree that a build needs.
 SOURCES = ('meson.build', 'meson_options.txt', 'guest-symbols',
-           'kalloc-tracer', 'monitor-cmds', 'scripts/completion',
-           'scripts/lib/rooms.txt', 'tests')
+           'kalloc-tracer', 'monitor-cmds', 'scripts', 'docs', 'tests')
 
 
 def run(*command, env=None):

@@ -19,6 +19,15 @@ KA_CACHE=$(realpath -ms "${KA_CACHE:-${HOME:-/root}/.cache/ka}")
 KA_PYTHON=/usr/bin/python3
 KA_LOGS=$KA_CACHE/log
 
+# command_name SCRIPT: print the name by which users call a script.
+command_name() {
+    if [ -e "$KA_ROOT/installed" ]; then
+        printf 'ka-%s\n' "${1#ka-}"
+    else
+        printf 'scripts/%s\n' "$1"
+    fi
+}
+
 say() { printf '%s\n' "$*"; }
 warn() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { warn "$*"; exit "${KA_DIE_STATUS:-1}"; }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The pages of docs/ that the program ka-docs renders from the tables of
-commands, options, fields, error kinds and counters."""
+commands, options, fields, error kinds and counters, and the man pages of
+scripts, from their help texts."""
 import os
 import subprocess
 import sys
 
+from . import manpages
 from .prepared import ROOT
 
 PAGES = {'ka.1': 'man', 'commands.md': 'markdown'}
@@ -26,9 +28,9 @@ def render(build):
         run('meson', 'setup', build, ROOT)
     run('meson', 'compile', '-C', build, 'ka-docs')
     program = os.path.join(build, 'monitor-cmds', 'ka-docs')
-    return {name: subprocess.run([program, form], check=True, text=True,
-                                 stdout=subprocess.PIPE).stdout
-            for name, form in PAGES.items()}
+    return {**{name: subprocess.run([program, form], check=True, text=True,
+                                    stdout=subprocess.PIPE).stdout
+               for name, form in PAGES.items()}, **manpages.render()}
 
 
 def path(name):

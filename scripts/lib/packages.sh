@@ -26,6 +26,7 @@ declare -A step_packages=(
     [lldb]="lldb"
     [shells]="zsh fish"
     [drgn]="python3-drgn"
+    [man]="mandoc man-db"
     [heaptrack]="heaptrack"
     [openmetrics]="python3-prometheus-client"
     [findings]="python3-junitparser python3-jsonschema"

@@ -8,6 +8,7 @@ import re
 import shlex
 
 from .. import statuses
+from ..prepared import KERNEL_HELP, command, default_kernel
 from .scenario import ALL, POINTS, Scenario
 
 EPILOG = """\
@@ -58,9 +59,7 @@ def stackid(text):
 
 
 def add_guest_options(ap):
-    ap.add_argument('--kernel', default='6.12', metavar='K',
-                    help='kernel file, or the name of a prepared kernel '
-                         '(default 6.12)')
+    ap.add_argument('--kernel', metavar='K', help=KERNEL_HELP)
     ap.add_argument('--initrd', metavar='I', help='initramfs')
     ap.add_argument('--append', metavar='TEXT', action='append', default=[],
                     help='add words to the kernel command line')
@@ -122,13 +121,13 @@ def parse(argv):
         cut = argv.index('--')
         argv, qemu = argv[:cut], argv[cut + 1:]
     ap = argparse.ArgumentParser(
-        prog='scripts/fault-sweep', allow_abbrev=False,
+        prog=command('fault-sweep'), allow_abbrev=False,
         epilog=EPILOG.format(statuses=statuses.help_text('fault-sweep')),
         description='Make each call of a scenario fail once, each from the '
                     'same state of the VM, and report what breaks.',
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage='scripts/fault-sweep [OPTION]... --run SCRIPT '
-              '[-- QEMU-ARGUMENT...]')
+        usage=command('fault-sweep') + ' [OPTION]... --run SCRIPT '
+                                       '[-- QEMU-ARGUMENT...]')
     for add in add_guest_options, add_fault_options, add_run_options:
         add(ap)
     args = ap.parse_args(argv)
@@ -136,6 +135,9 @@ def parse(argv):
         ap.error('--keep needs --only with one HASH, and one --n')
     if args.jobs < 1 or args.smp < 1:
         ap.error('--jobs and --smp are at least 1')
+    args.kernel = args.kernel or default_kernel()
+    if not args.kernel:
+        ap.error('no kernel can be read in /boot: name one by --kernel')
     args.scenario = Scenario(
         kernel=args.kernel, run=args.run, initrd=args.initrd,
         share=args.share, append=' '.join(args.append), smp=args.smp,
@@ -156,7 +158,7 @@ DROPPED = {'--n': 1, '--only': 1, '--keep': 0, '--report': 1, '--resume': 1,
 
 def again(argv):
     """Return the Command that shows one fault of the same scenario."""
-    words, rest = ['scripts/fault-sweep'], list(argv)
+    words, rest = [command('fault-sweep')], list(argv)
     tail = []
     if '--' in rest:
         cut = rest.index('--')

@@ -32,7 +32,7 @@ def stopped_at(vm):
 def how_to_look(guest):
     """Return the commands for gdb, the monitor and ka. With ka-gdb.py gdb has
     the symbols of the kernel and of its modules."""
-    ka = f"{paths()['build']}/monitor-cmds/ka -q {guest.path('qmp.sock')}"
+    ka = f"{paths()['program']} -q {guest.path('qmp.sock')}"
     return [f"gdb:      {guest.arch.gdb} -ex 'source {ROOT}/scripts/ka-gdb.py' "
             f"-ex 'target remote {guest.path('gdb.sock')}' -ex bt",
             f"monitor:  socat - UNIX-CONNECT:{guest.path('monitor.sock')}",

@@ -20,11 +20,16 @@ PAGES = {
                               'kernel', 'docs/ci.md'),
     'ka-fault-sweep.1': (['fault-sweep'], 'make each call of a scenario fail '
                                           'once', 'docs/fault-sweep.md'),
+    'ka-farm.1': (['farm'], 'run many VMs, and report what they found '
+                            'together', 'docs/farm.md'),
     'ka-qemu.1': (['ka-qemu'], 'QEMU with the tracer, for tools that start '
                                'QEMU', 'docs/install.md'),
 }
+# A command of a command, as argparse lists them.
+COMMAND = re.compile(r'^ {4}(\S+)(?: {2,}(\S.*))$')
 HEADINGS = {'Options:': 'OPTIONS', 'Exit status:': 'EXIT STATUS',
-            'Variables:': 'ENVIRONMENT'}
+            'Variables:': 'ENVIRONMENT',
+            'Positional arguments:': 'COMMANDS'}
 OPTION = re.compile(r'^ {2}(-\S.*?|\S+(?: \S+)*)(?: {2,}(\S.*))?$')
 
 
@@ -73,7 +78,7 @@ class Page:
         self.list = self.gap = False
 
     def add(self, line):
-        found = OPTION.match(line)
+        found = OPTION.match(line) or COMMAND.match(line)
         if not line.strip():
             self.gap = not (self.out and self.out[-1].startswith('.SH'))
         elif line.capitalize() in HEADINGS:

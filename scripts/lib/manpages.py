@@ -83,6 +83,9 @@ class Page:
             self.gap = not (self.out and self.out[-1].startswith('.SH'))
         elif line.capitalize() in HEADINGS:
             self.heading(HEADINGS[line.capitalize()])
+        elif line.startswith('Exit status, '):
+            self.heading(HEADINGS['Exit status:'])
+            self.line(line)
         elif found:
             self.row(*found.groups())
         elif line.startswith(' ') and self.list:

@@ -86,7 +86,7 @@ static bool read_scan_row(void *opaque, JsonObject *o, const char *type)
 
     if (!strcmp(type, "block")) {
         read_group(r, o, 0);
-    } else if (!strcmp(type, "leak_list")) {
+    } else if (!strcmp(type, "list")) {
         l->scanned = true;
         l->scan = ka_row_text(r, o, "text");
         ka_json_number(o, "leaks", &l->leaks);

@@ -113,38 +113,49 @@ static void put_words(GString *s, const char *words, const char *text)
     }
 }
 
-static void put_count(GString *s, JsonObject *o, const char *key,
-                      const char *text)
+/* Append a number between two texts, if there is one. */
+static void put_count(GString *s, const char *before, JsonObject *o,
+                      const char *key, const char *behind)
 {
     int64_t n;
 
     if (ka_json_number(o, key, &n)) {
-        g_string_append_printf(s, "%s%" PRId64 " %s", s->len ? "; " : "", n,
-                               text);
+        g_string_append_printf(s, "%s%s%" PRId64 "%s", s->len ? "; " : "",
+                               before, n, behind);
     }
+}
+
+/* Append the live neighbour to which a bad byte may belong. */
+static void put_neighbour(GString *s, JsonObject *o)
+{
+    const char *in_front = ka_json_text(o, "neighbour_distance");
+    const char *behind = ka_json_text(o, "neighbour_before");
+
+    put_words(s, "live neighbour at ", ka_json_text(o, "neighbour_va"));
+    put_count(s, "", o, "neighbour_size", " bytes");
+    put_words(s, "distance of its end to the bad byte: ", in_front);
+    put_words(s, "distance of the bad byte to its start: ", behind);
 }
 
 unsigned ka_row_error(McReport *r, JsonObject *o)
 {
     g_autoptr(GString) s = g_string_new(NULL);
     const char *access = ka_json_text(o, "error_access");
+    bool writes = access && !strcmp(access, "w");
 
-    put_words(s, "", !access ? NULL : !strcmp(access, "w") ? "write" : "read");
-    put_count(s, o, "error_access_size", "bytes");
-    put_words(s, "first bad byte at offset ",
-              ka_json_text(o, "error_offset"));
+    put_count(s, writes ? "write of " : "read of ", o, "error_access_size",
+              " bytes");
+    put_words(s, "first bad byte at offset ", ka_json_text(o, "error_offset"));
     put_words(s, "size given: ", ka_json_text(o, "error_size"));
-    put_count(s, o, "order", "is the order of the allocation");
-    put_count(s, o, "error_order", "is the order given");
-    put_count(s, o, "error_objects", "objects of this stack are left");
+    put_count(s, "order of the allocation: ", o, "order", "");
+    put_count(s, "order given: ", o, "error_order", "");
+    put_count(s, "objects of this stack that are left: ", o, "error_objects",
+              "");
     put_words(s, "error pointer ", ka_json_text(o, "error_code"));
     put_words(s, "instruction ", ka_json_text(o, "error_insn"));
-    put_words(s, "live neighbour at ", ka_json_text(o, "neighbour_va"));
-    put_count(s, o, "neighbour_size", "bytes");
-    put_words(s, "ends in front of the bad byte by ",
-              ka_json_text(o, "neighbour_distance"));
-    put_count(s, o, "error_count", "times");
-    put_count(s, o, "error_last_us", "us: the last time");
+    put_neighbour(s, o);
+    put_count(s, "count: ", o, "error_count", "");
+    put_count(s, "last at ", o, "error_last_us", "us");
     return mc_report_text(r, s->str);
 }
 

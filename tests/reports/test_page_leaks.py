@@ -65,6 +65,27 @@ def findings_are_those_of_sweep():
     assert all(' (' in g.name for g in groups), groups
 
 
+def the_facts_of_an_access_are_those_of_ka_error():
+    journal = P.case('090-format-kasan-accesses')
+    data = test_page.report(journal).data
+    rows = [r for r in rows_of(journal, 'error', '-s', '-v', '-j', '-n', '0')
+            if r.get('type') == 'error']
+    accesses = 0
+    for card, row in zip(data['cards'], rows, strict=True):
+        what = data['strings'][card['what']]
+        if 'error_access' in row:
+            word = {'r': 'read', 'w': 'write'}[row['error_access']]
+            assert f"{word} of {row['error_access_size']} bytes" in what, what
+            assert f"count: {row['error_count']}" in what, what
+            assert f"last at {row['error_last_us']}us" in what, what
+            accesses += 1
+        if row.get('error_offset'):
+            assert row['error_offset'] in what, what
+        if row.get('neighbour_va'):
+            assert row['neighbour_va'] in what, what
+    assert accesses >= 2, rows
+
+
 def modules():
     """A journal of modules that leave blocks behind."""
     with open(os.path.join(exports.CASES, '030-module-leaks', 'events'),
@@ -95,15 +116,21 @@ def what_modules_left_is_ka_leak_module():
         assert 'not known' in text(got['state']), text(got['state'])
 
 
-LEAK = {'schema': 1, 'type': 'block', 'state': 'A',
-        'va': '0xffff888000020180', 'end': '0xffff8880000201b7',
-        'requested': 56, 'actual': 64, 'alloc': ['0xffffffff81000110'],
-        'alloc_symbols': ['</script><img src=x>+0x10'], 'alloc_us': 220,
-        'leak': 'nothing', 'same_stack': 2, 'held': 4, 'same_bytes': 168,
-        'title': 'leak in </script>', 'alt': [], 'fold': '8' * 32,
-        'exact': '9' * 32, 'weak': 0, 'cache': '\u2028"\n', 'comm': '\0'}
-SUM = {'schema': 1, 'type': 'leak_list', 'leaks': 3, 'stacks': 1,
-       'leaked_bytes': 168, 'scan_us': 900, 'text': '3 leaked blocks'}
+def golden(kind):
+    """The last object of this kind that a scan of the golden case printed."""
+    with open(os.path.join(exports.CASES, '037-leak-scan', 'expected'),
+              encoding='utf-8') as f:
+        return json.loads([line for line in f
+                           if f'"type":"{kind}"' in line][-1])
+
+
+LEAK = {**golden('block'), 'va': '0xffff888000020180',
+        'alloc_symbols': ['</script><img src=x>+0x10'],
+        'same_stack': 2, 'held': 4, 'same_bytes': 168,
+        'title': 'leak in </script>', 'fold': '8' * 32,
+        'cache': '\u2028"\n', 'comm': '\0'}
+SUM = {**golden('list'), 'leaks': 3, 'leaked_bytes': 168, 'scan_us': 900,
+       'text': '3 leaked blocks'}
 
 
 class Scanned(exports.Qemu):
@@ -150,5 +177,7 @@ def without_a_scan_it_is_said():
 
 if __name__ == '__main__':
     sys.exit(exports.run_tests([
-        findings_are_those_of_sweep, what_modules_left_is_ka_leak_module,
-        leaks_of_a_scan, without_a_scan_it_is_said]))
+        findings_are_those_of_sweep,
+        the_facts_of_an_access_are_those_of_ka_error,
+        what_modules_left_is_ka_leak_module, leaks_of_a_scan,
+        without_a_scan_it_is_said]))

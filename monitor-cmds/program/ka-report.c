@@ -4,6 +4,7 @@
  * them as a page for browsers. Called by main() of the program `ka`, on its
  * only thread.
  *
+ * With --base FILE the page compares with another journal, which is read whole.
  * The sums are those of `ka top` by stack, caller, cache, task, module and
  * size, the errors are those of `ka error`. The page is written here, and not
  * by QEMU: the user of a monitor names no path to QEMU.
@@ -100,7 +101,8 @@ static void read_time(const KaSource *s, McReport *r)
         .profile = caches, .journal = s->file, .until_us = s->until_us,
         .kernel = ka_source_kernel(s),
     };
-    g_autoptr(McTimeSteps) steps = mc_time_steps_new();
+    const bool is_base = r->joined && !r->base;
+    g_autoptr(McTimeSteps) steps = is_base ? NULL : mc_time_steps_new();
     g_autoptr(GError) error = NULL;
     McTimeline *t;
 
@@ -157,21 +159,50 @@ static int write_page(const KaExport *what, McReport *r)
     return ka_output_end(&out, true) ? KA_ANSWERED : KA_NO_ANSWER;
 }
 
-/* Return true if the words are only "report": anything else is help, or a bad
- * line that the parser explains. */
-static bool is_plain(char **word)
+/* Find the journal of --base. Return false if there are other words: they are
+ * help, or a bad line that the parser explains. */
+static bool find_base(char **word, const char **base)
 {
-    return word[0] && !word[1];
+    *base = word[1] && !strcmp(word[1], "--base") ? word[2] : NULL;
+    return *base ? !word[3] : !word[1];
+}
+
+static int read_report(const KaSource *s, McReport *r)
+{
+    int rc = ka_source_fill(s, SUMS, r->profile);
+
+    if (rc == KA_ANSWERED) {
+        name_source(s, r);
+        read_tables(s, r);
+        read_errors(s, r);
+        read_time(s, r);
+    }
+    return rc;
+}
+
+/* Read the journal with which the page compares. */
+static int read_base(McReport *r, const char *path)
+{
+    KaSource s = { .file = path, .until_us = UINT64_MAX };
+    int rc;
+
+    if (!ka_source_open(&s)) {
+        return KA_NO_ANSWER;
+    }
+    rc = read_report(&s, mc_report_add_base(r));
+    ka_source_close(&s);
+    return rc;
 }
 
 int ka_report(const KaExport *what, char **word)
 {
-    g_autoptr(McReport) r = NULL;
+    g_autoptr(McReport) r = mc_report_new();
     KaSource s = { .file = what->file, .socket = what->socket,
                    .until_us = what->until_us };
-    int rc;
+    const char *base;
+    int rc = KA_ANSWERED;
 
-    if (!is_plain(word)) {
+    if (!find_base(word, &base)) {
         return KA_NOT_HERE;
     }
     if (!what->path && isatty(STDOUT_FILENO)) {
@@ -179,18 +210,16 @@ int ka_report(const KaExport *what, char **word)
               "FILE.html\n", stderr);
         return KA_BAD_LINE;
     }
-    if (!ka_source_open(&s)) {
+    if (base) {
+        rc = read_base(r, base);
+    }
+    if (rc != KA_ANSWERED || !ka_source_open(&s)) {
         return KA_NO_ANSWER;
     }
-    r = mc_report_new();
-    rc = ka_source_fill(&s, SUMS, r->profile);
+    rc = read_report(&s, r);
     if (rc == KA_ANSWERED) {
-        name_source(&s, r);
-        read_tables(&s, r);
-        read_errors(&s, r);
         read_leaks(&s, r);
         read_map(&s, r);
-        read_time(&s, r);
         rc = write_page(what, r);
     }
     ka_source_close(&s);

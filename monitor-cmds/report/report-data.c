@@ -12,6 +12,7 @@ static void clear_table(gpointer p)
     McReportTable *t = p;
 
     g_array_unref(t->row);
+    g_clear_pointer(&t->tail, g_array_unref);
 }
 
 static void clear_card(gpointer p)
@@ -42,10 +43,25 @@ McReport *mc_report_new(void)
     return r;
 }
 
+McReport *mc_report_add_base(McReport *r)
+{
+    McReport *base = mc_report_new();
+
+    mc_strings_free(base->strings);
+    base->strings = r->strings;
+    base->joined = r->joined = true;
+    r->base = base;
+    return base;
+}
+
 void mc_report_free(McReport *r)
 {
     if (!r) {
         return;
+    }
+    if (r->base) {
+        r->base->strings = NULL;
+        mc_report_free(r->base);
     }
     mc_heap_profile_free(r->profile);
     mc_strings_free(r->strings);
@@ -87,6 +103,9 @@ McReportTable *mc_report_table(McReport *r, const char *by)
     McReportTable t = { .by = by };
 
     t.row = g_array_new(FALSE, TRUE, sizeof(McReportRow));
+    if (r->joined) {
+        t.tail = g_array_new(FALSE, TRUE, sizeof(McReportRow));
+    }
     g_array_append_val(r->table, t);
     return &g_array_index(r->table, McReportTable, r->table->len - 1);
 }
@@ -98,6 +117,9 @@ void mc_report_row(McReportTable *t, const McReportRow *row)
         return;
     }
     t->more++;
+    if (t->tail) {
+        g_array_append_vals(t->tail, row, 1);
+    }
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
         if (mc_top_is_sum(i)) {
             t->rest.value[i] += row->value[i];

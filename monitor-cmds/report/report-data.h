@@ -30,12 +30,15 @@ typedef struct McReportRow {
  * @row: McReportRow, in the order of ka top
  * @more: number of rows that are not there
  * @rest: their sums
+ * @tail: (nullable) McReportRow, all rows behind those of @row, to be joined
+ *        with those of another run
  */
 typedef struct McReportTable {
     const char *by;
     GArray *row;
     uint64_t more;
     McReportRow rest;
+    GArray *tail;
 } McReportTable;
 
 /** The stacks of a card. */
@@ -80,6 +83,8 @@ typedef struct McLeakGroups McLeakGroups;
  * @card: McReportCard, the first errors
  * @errors: number of all errors
  * @leaks, @map: see leak-groups.h, map-columns.h
+ * @base: (nullable, owned) another run, with which the page compares this one
+ * @joined: this run or the other one of such a page; @strings are of both
  * @timeline, @steps: (nullable) of a journal, see report-time.h
  * @place: of each stack, its node in the tree and the inverted tree, while the
  *         page is written
@@ -94,6 +99,8 @@ typedef struct McReport {
     uint64_t errors;
     McLeakGroups *leaks;
     struct McMapColumns *map;
+    struct McReport *base;
+    bool joined;
     McTimeline *timeline;
     McTimeSteps *steps;
     unsigned *place[2];
@@ -101,6 +108,9 @@ typedef struct McReport {
 
 McReport *mc_report_new(void);
 void mc_report_free(McReport *r);
+/** mc_report_add_base() - return (borrowed) a new report, which the page of @r
+ *  compares with @r. Call it before there are tables. */
+McReport *mc_report_add_base(McReport *r);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(McReport, mc_report_free)
 
 /** mc_report_text() - return the number of a text; @text: untrusted, bytes that

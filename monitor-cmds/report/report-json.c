@@ -7,6 +7,7 @@
 #include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/map-columns.h"
 #include "monitor-cmds/report/report-data.h"
+#include "monitor-cmds/report/joined-tables.h"
 #include "monitor-cmds/report/report-time.h"
 #include "monitor-cmds/report/stack-tree.h"
 
@@ -14,7 +15,24 @@
 
 /* ---- trees --------------------------------------------------------------- */
 
-static void put_tree(GString *to, const char *key, const GArray *tree)
+/* Append the values of nodes in the other run. */
+static void put_base_values(GString *to, const GArray *tree)
+{
+    for (unsigned i = 0; i < MC_TREE_VALUES; i++) {
+        g_autofree char *key = g_strconcat(
+            "base_", mc_top_columns[mc_tree_value[i]].key, NULL);
+
+        mc_put_key(to, key);
+        g_string_append_c(to, '[');
+        for (unsigned k = 0; k < tree->len; k++) {
+            mc_put_item(to, g_array_index(tree, McTreeNode, k).base[i]);
+        }
+        g_string_append_c(to, ']');
+    }
+}
+
+static void put_tree(GString *to, const char *key, const GArray *tree,
+                     bool compared)
 {
     const char *const own[] = { "depth", "name", "cut" };
 
@@ -32,6 +50,9 @@ static void put_tree(GString *to, const char *key, const GArray *tree)
         }
         g_string_append_c(to, ']');
     }
+    if (compared) {
+        put_base_values(to, tree);
+    }
     g_string_append_c(to, '}');
 }
 
@@ -41,8 +62,8 @@ static GArray *make_tree(McReport *r, bool inverted)
 
     g_free(*place);
     *place = g_new(unsigned, r->profile->stack->len + 1);
-    return mc_stack_tree_new(r->profile, r->strings, inverted, MC_TREE_NODES,
-                             *place);
+    return mc_stack_tree_new(r->profile, r->base ? r->base->profile : NULL,
+                             r->strings, inverted, MC_TREE_NODES, *place);
 }
 
 static void put_trees(GString *to, McReport *r)
@@ -50,8 +71,8 @@ static void put_trees(GString *to, McReport *r)
     g_autoptr(GArray) down = make_tree(r, false);
     g_autoptr(GArray) up = make_tree(r, true);
 
-    put_tree(to, "down", down);
-    put_tree(to, "up", up);
+    put_tree(to, "down", down, r->base);
+    put_tree(to, "up", up, r->base);
 }
 
 /* ---- tables -------------------------------------------------------------- */
@@ -226,6 +247,17 @@ void mc_put_report_json(GString *to, McReport *r)
     mc_put_leaks(to, r->leaks);
     mc_put_map(to, r->map);
     mc_put_report_time(to, r);
+    mc_put_key(to, "base");
+    if (r->base) {
+        g_string_append_c(to, '{');
+        put_meta(to, r->base);
+        mc_put_number(to, "errors", (int64_t)r->base->errors);
+        mc_put_report_time(to, r->base);
+        mc_put_joined_tables(to, r);
+        g_string_append_c(to, '}');
+    } else {
+        g_string_append(to, "null");
+    }
     put_strings(to, r->strings);
     g_string_append_c(to, '}');
 }

@@ -55,7 +55,7 @@ static bool fits(const McReport *r, const McTimeSteps *steps)
 void mc_report_set_time(McReport *r, McTimeline *t, McTimeSteps *steps)
 {
     r->timeline = t;
-    if (fits(r, steps)) {
+    if (!steps || fits(r, steps)) {
         r->steps = steps;
         return;
     }

@@ -12,7 +12,8 @@
 
 /**
  * mc_report_set_time() - give a page its timeline
- * @t, @steps: (owned) of the journal of the page
+ * @t, @steps: (owned) of the journal of the page; @steps: nullable: there are
+ *             no intervals
  *
  * A journal that a running VM writes can grow while it is read. If the steps
  * have other sums than the page, they are dropped, and a note says so.

@@ -15,6 +15,7 @@ typedef struct Node {
     unsigned name;
     uint64_t stacks;
     int64_t value[MC_TREE_VALUES];
+    int64_t base[MC_TREE_VALUES];
     bool kept;
 } Node;
 
@@ -58,10 +59,11 @@ static Node *node_at(const Tree *t, unsigned i)
 
 /* ---- building ------------------------------------------------------------ */
 
-static void name_frames(Tree *t)
+static void name_frames(Tree *t, const McHeapProfile *p)
 {
-    const GArray *frame = t->profile->frame;
+    const GArray *frame = p->frame;
 
+    g_free(t->name_of_frame);
     t->name_of_frame = g_new(unsigned, frame->len + 1);
     for (unsigned i = 0; i < frame->len; i++) {
         g_autoptr(GString) name = g_string_new(NULL);
@@ -88,40 +90,44 @@ static unsigned child_of(Tree *t, unsigned parent, unsigned name)
     return t->node->len - 1;
 }
 
-static void add_values(Node *n, const McProfileStack *s)
+static void add_values(Node *n, const McProfileStack *s, bool base)
 {
+    int64_t *to = base ? n->base : n->value;
+
     n->stacks++;
     for (unsigned i = 0; i < MC_TREE_VALUES; i++) {
-        n->value[i] += s->value[mc_tree_value[i]];
+        to[i] += s->value[mc_tree_value[i]];
     }
 }
 
 /* Return the node in which the stack ends. */
-static unsigned add_stack(Tree *t, const McProfileStack *s, bool inverted)
+static unsigned add_stack(Tree *t, const McHeapProfile *p,
+                          const McProfileStack *s, bool inverted)
 {
+    const bool base = p != t->profile;
     unsigned at = 0;
 
-    add_values(node_at(t, 0), s);
+    add_values(node_at(t, 0), s, base);
     for (unsigned i = 0; i < s->n; i++) {
         unsigned step = inverted ? i : s->n - 1 - i;
-        unsigned frame = g_array_index(t->profile->path, unsigned,
-                                       s->first + step);
+        unsigned frame = g_array_index(p->path, unsigned, s->first + step);
 
         at = child_of(t, at, t->name_of_frame[frame]);
-        add_values(node_at(t, at), s);
+        add_values(node_at(t, at), s, base);
     }
     return at;
 }
 
-static void add_stacks(Tree *t, bool inverted)
+static void add_stacks(Tree *t, const McHeapProfile *p, bool inverted)
 {
-    const GArray *stack = t->profile->stack;
+    const GArray *stack = p->stack;
 
+    name_frames(t, p);
     for (unsigned i = 0; i < stack->len; i++) {
-        unsigned end = add_stack(t, &g_array_index(stack, McProfileStack, i),
-                                 inverted);
+        unsigned end = add_stack(t, p, &g_array_index(stack, McProfileStack,
+                                                      i), inverted);
 
-        if (t->leaf) {
+        if (t->leaf && p == t->profile) {
             t->leaf[i] = end;
         }
     }
@@ -132,7 +138,8 @@ static void add_stacks(Tree *t, bool inverted)
 static bool is_large(const Node *n, const Node *root, int64_t part)
 {
     for (unsigned i = 0; i < MC_TREE_VALUES; i++) {
-        if (n->value[i] > 0 && n->value[i] >= root->value[i] / part) {
+        if ((n->value[i] > 0 && n->value[i] >= root->value[i] / part) ||
+            (n->base[i] > 0 && n->base[i] >= root->base[i] / part)) {
             return true;
         }
     }
@@ -220,6 +227,7 @@ static void put_node(GArray *out, const Node *n, unsigned depth)
     last->cut += n->kept ? 0 : n->stacks;
     for (unsigned i = 0; i < MC_TREE_VALUES; i++) {
         last->value[i] += n->value[i];
+        last->base[i] += n->base[i];
     }
 }
 
@@ -300,8 +308,9 @@ static void find_places(const Tree *t)
     }
 }
 
-GArray *mc_stack_tree_new(const McHeapProfile *p, McStrings *strings,
-                          bool inverted, unsigned max, unsigned *place)
+GArray *mc_stack_tree_new(const McHeapProfile *p, const McHeapProfile *base,
+                          McStrings *strings, bool inverted, unsigned max,
+                          unsigned *place)
 {
     const Node root = { .name = mc_strings_add(strings, "all") };
     Tree t = { .profile = p, .strings = strings, .leaf = place };
@@ -310,8 +319,10 @@ GArray *mc_stack_tree_new(const McHeapProfile *p, McStrings *strings,
     t.node = g_array_new(FALSE, TRUE, sizeof(Node));
     t.ids = g_hash_table_new_full(hash_child, equal_children, g_free, NULL);
     g_array_append_val(t.node, root);
-    name_frames(&t);
-    add_stacks(&t, inverted);
+    add_stacks(&t, p, inverted);
+    if (base) {
+        add_stacks(&t, base, inverted);
+    }
     cut(&t, max);
     t.put = g_new0(unsigned, t.node->len);
     out = in_order(&t);

@@ -36,16 +36,20 @@ extern const McTopId mc_tree_value[MC_TREE_VALUES];
  * @name: of the frame, in the table of strings
  * @cut: not 0: the node stands for so many stacks that were cut, and has no
  *       name
+ * @base: its values in the other run
  */
 typedef struct McTreeNode {
     unsigned depth;
     unsigned name;
     uint64_t cut;
     int64_t value[MC_TREE_VALUES];
+    int64_t base[MC_TREE_VALUES];
 } McTreeNode;
 
 /**
  * mc_stack_tree_new() - (owned) build a tree
+ * @base: (nullable) another run, whose stacks are joined with those of @p by
+ *        the names of their frames
  * @strings: names are added to this table
  * @inverted: the leaves are next to the root
  * @max: most nodes, at least 2
@@ -55,7 +59,8 @@ typedef struct McTreeNode {
  * Returns: McTreeNode in pre-order, the children of a node by name; the first
  * one is the root.
  */
-GArray *mc_stack_tree_new(const McHeapProfile *p, McStrings *strings,
-                          bool inverted, unsigned max, unsigned *place);
+GArray *mc_stack_tree_new(const McHeapProfile *p, const McHeapProfile *base,
+                          McStrings *strings, bool inverted, unsigned max,
+                          unsigned *place);
 
 #endif /* MC_STACK_TREE_H */

@@ -356,16 +356,23 @@ def names_of_the_timeline_are_text():
     assert not lines, lines
 
 
+def main():
+    tests = [
+        any_interval_is_ka_diff, everything_is_the_page,
+        at_a_time_and_behind_a_reset, counters_are_those_of_export_chrome,
+        many_sums_are_fewer_steps, a_vm_has_no_timeline]
+    if webdriver.why_not():
+        print('# not in a browser: ' + webdriver.why_not())
+        return exports.run_tests(tests)
+    with webdriver.Browser() as browser:
+        globals()['B'] = browser
+        return exports.run_tests(tests + [
+            a_drag_selects_and_a_click_ends, keys_select,
+            a_pixel_has_the_colour_of_its_cache,
+            names_of_the_timeline_are_text])
+
+
+B = None
 PICTURES = sys.argv[3] if len(sys.argv) > 3 else None
-tests = [
-    any_interval_is_ka_diff, everything_is_the_page,
-    at_a_time_and_behind_a_reset, counters_are_those_of_export_chrome,
-    many_sums_are_fewer_steps, a_vm_has_no_timeline]
-if webdriver.why_not():
-    print('# not in a browser: ' + webdriver.why_not())
-    sys.exit(exports.run_tests(tests))
-with webdriver.Browser() as B:
-    status = exports.run_tests(tests + [
-        a_drag_selects_and_a_click_ends, keys_select,
-        a_pixel_has_the_colour_of_its_cache, names_of_the_timeline_are_text])
-sys.exit(status)
+if __name__ == '__main__':
+    sys.exit(main())

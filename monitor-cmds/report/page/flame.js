@@ -39,6 +39,7 @@ class Flame {
 
     /* Show other values of the nodes: {down, up}; null: those of the page. */
     showValues(values) {
+        this.interval = Boolean(values);
         for (const name of ["down", "up"]) {
             const tree = this.trees[name];
 
@@ -151,7 +152,19 @@ class Flame {
         this.status.textContent =
             nodeName(this.tree, this.strings, node) + ": " +
             formatValue(this.key, n) + " (" + formatCount(n) + "), " +
-            formatPart(n, values[0]) + " of all";
+            formatPart(n, values[0]) + " of all" + this.changeText(node);
+    }
+
+    changeText(node) {
+        const key = this.key.replace("base_", "");
+
+        if (!this.compare || this.interval) {
+            return "";
+        }
+        const now = this.tree[key][node], before =
+            this.tree["base_" + key][node];
+        return "; this run " + formatValue(key, now) + ", base " +
+               formatValue(key, before) + " (" + signed(now - before) + ")";
     }
 
     /* ---- drawing --------------------------------------------------------- */
@@ -183,6 +196,16 @@ class Flame {
         }
     }
 
+    /* In the page of a difference, colours are changes; an interval has no
+     * values of the base. */
+    colorOf(node, name) {
+        const key = this.key.replace("base_", "");
+
+        return this.compare && !this.interval ?
+            changeColor(this.tree[key][node], this.tree["base_" + key][node],
+                        this.dark) : frameColor(name, this.dark);
+    }
+
     drawRect(context, rect, y) {
         const dark = this.dark, node = rect.node;
         const name = nodeName(this.tree, this.strings, node);
@@ -191,7 +214,7 @@ class Flame {
 
         context.fillStyle = found ? (dark ? "#c03bd0" : "#e052f0") :
             this.tree.cut[node] || !node ? (dark ? "#555" : "#bbb") :
-            frameColor(name, dark);
+            this.colorOf(node, name);
         context.globalAlpha = this.tree.depth[node] <
             this.tree.depth[this.zoom] ? 0.5 : 1;
         context.fillRect(rect.x, y, width, ROW - 1);

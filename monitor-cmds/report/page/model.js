@@ -29,7 +29,7 @@ function formatValue(key, n) {
     const bytes = ["live", "reserved", "slack", "peak", "asked", "freed",
                    "live_asked", "freed_reserved"];
 
-    return bytes.includes(key) ? formatBytes(n) : formatCount(n);
+    return bytes.includes(key.replace("base_", "")) ? formatBytes(n) : formatCount(n);
 }
 
 function formatPart(n, all) {

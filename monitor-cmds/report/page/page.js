@@ -89,7 +89,8 @@ function start(data) {
     fillErrors(data);
     fillLeaks(data);
     const map = connectMap(data);
-    return {data, flame, tables, timeline, map};
+    const compare = startCompare(data, flame);
+    return {data, flame, tables, timeline, map, compare};
 }
 
 if (typeof document !== "undefined") {

@@ -10,7 +10,7 @@
 static char *tree_text(const McHeapProfile *p, bool inverted, unsigned max)
 {
     g_autoptr(McStrings) strings = mc_strings_new();
-    g_autoptr(GArray) tree = mc_stack_tree_new(p, strings, inverted, max,
+    g_autoptr(GArray) tree = mc_stack_tree_new(p, NULL, strings, inverted, max,
                                                NULL);
     GString *s = g_string_new(NULL);
 
@@ -139,7 +139,7 @@ static void there_are_few_enough_nodes(void)
 
     for (unsigned i = 0; i < 2 * G_N_ELEMENTS(limits); i++) {
         g_autoptr(McStrings) strings = mc_strings_new();
-        g_autoptr(GArray) tree = mc_stack_tree_new(p, strings, i % 2,
+        g_autoptr(GArray) tree = mc_stack_tree_new(p, NULL, strings, i % 2,
                                                    limits[i / 2], NULL);
 
         g_assert_cmpuint(tree->len, <=, limits[i / 2]);
@@ -157,7 +157,7 @@ static void stacks_have_places(void)
 
     for (unsigned i = 0; i < 4; i++) {
         g_autoptr(McStrings) strings = mc_strings_new();
-        g_autoptr(GArray) tree = mc_stack_tree_new(p, strings, i % 2,
+        g_autoptr(GArray) tree = mc_stack_tree_new(p, NULL, strings, i % 2,
                                                    i / 2 ? 30 : 1000, place);
         g_autofree int64_t *sum = g_new0(int64_t, tree->len);
 

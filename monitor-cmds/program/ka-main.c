@@ -306,7 +306,7 @@ static int run_command(const Options *o, char **word)
 
 static int write_file(const Options *o, char **word)
 {
-    bool report = !strcmp(*word, "report");
+    bool report = !g_strcmp0(*word, "report");
     KaExport what = export_of(o);
     int rc;
 

@@ -31,7 +31,7 @@ work = tempfile.mkdtemp(prefix='ka-sweep.')
 def command(*args):
     """Return the command line of a sweep that writes work/junit.xml."""
     return [os.path.join(ROOT, 'scripts', 'sweep'), '--junit',
-            os.path.join(work, 'junit.xml'), '--timeout', '120', *args]
+            os.path.join(work, 'junit.xml'), '--timeout', '240', *args]
 
 
 def sweep(*args):

@@ -12,7 +12,8 @@
  * so caches of one name are added up. There are at most MAX_CACHES of them, the
  * ones with the most live bytes; all others are the cache "(other)", so the
  * samples of a metric always add up to the sum of everything. The format has no
- * comments: notes are labels.
+ * comments: notes are labels, of gauges: readers of Prometheus's older format,
+ * such as the textfile collector of node_exporter, do not know the type info.
  */
 #include "monitor-cmds/export/export.h"
 
@@ -121,15 +122,15 @@ static void put_notes(const McHeapProfile *p, FILE *to)
     put_head("ka_missing", "gauge", "", "reasons why the sums are too small; "
              "0: they are complete", to);
     fprintf(to, "ka_missing %u\n", p->missing);
-    put_head("ka_note", "info", "", "where the sums are from, and what is "
-             "missing", to);
+    put_head("ka_note_info", "gauge", "", "where the sums are from, and what "
+             "is missing", to);
     for (unsigned i = 0; i < p->note->len; i++) {
         fprintf(to, "ka_note_info{number=\"%u\",text=\"", i + 1);
         put_quoted(p->note->pdata[i], to);
         fprintf(to, "\"} 1\n");
     }
     if (p->banner) {
-        put_head("ka_kernel", "info", "", "version of the kernel", to);
+        put_head("ka_kernel_info", "gauge", "", "version of the kernel", to);
         fprintf(to, "ka_kernel_info{banner=\"");
         put_quoted(p->banner, to);
         fprintf(to, "\"} 1\n");

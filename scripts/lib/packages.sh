@@ -32,6 +32,7 @@ declare -A step_packages=(
     [findings]="python3-junitparser python3-jsonschema"
     [farm]="python3-zstandard parallel"
     [slurm]="munge slurmctld slurmd slurm-client"
+    [viewers]="golang-go prometheus"
     [browser]="chromium chromium-driver"
     # A test module is built by the compiler that its kernel wanted, or by the
     # distribution's newest if that one is not available.
@@ -143,6 +144,25 @@ do_readers() {
     npm install --no-audit --no-fund --ignore-scripts --prefix "$tmp" \
         "${readers_wanted[@]}"
     publish "$tmp" "$readers_folder"
+}
+
+# Microsoft's checker of SARIF: 96 MB, so only for the long form of the tests.
+multitool_folder=$KA_CACHE/multitool
+multitool_wanted=@microsoft/sarif-multitool@5.7.0
+
+do_multitool() {
+    local tmp
+    tmp=$(new_tmp multitool)
+    npm install --no-audit --no-fund --ignore-scripts --prefix "$tmp" \
+        "$multitool_wanted"
+    chmod 755 "$tmp"/node_modules/@microsoft/*/Sarif.Multitool
+    publish "$tmp" "$multitool_folder"
+}
+
+missing_multitool() {
+    compgen -G "$multitool_folder/node_modules/@microsoft/*/Sarif.Multitool" \
+        >/dev/null && return 1
+    echo "$multitool_wanted"
 }
 
 missing_readers() {

@@ -4,19 +4,25 @@
 with hostile names go through each format. Oracle: readers that are not ours:
 prove for KTAP, junitparser for JUnit XML, the schema of SARIF, and the rules of
 GitHub in our words. A reader that is not installed is skipped.
+
+usage: test_findings.py [--short]       short: without Microsoft's multitool
 """
+import glob
 import importlib.util
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import xml.etree.ElementTree as ET
 
 from lib.tap import Tap
 from scripts import ka
 from scripts.lib import findings
+from scripts.lib.prepared import paths
 from scripts.lib.findings import (
     baseline, finding, growth, junit, kasan, kinds, ktap, plain, sarif)
 
@@ -448,6 +454,32 @@ if os.path.exists(schema) and has('jsonschema'):
 else:
     tap.skip('SARIF: its schema', 'there is no schema in KA_READERS, or '
              'python3-jsonschema is not installed')
+
+def read_by_multitool(program, *texts):
+    """Return what the multitool prints of SARIF files, without its advice."""
+    paths = [write(f'{i}.sarif', text) for i, text in enumerate(texts)]
+    done = subprocess.run(
+        [program, 'validate', *paths], check=False, text=True, timeout=300,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**os.environ, 'DOTNET_SYSTEM_GLOBALIZATION_INVARIANT': '1'})
+    assert f'{len(paths)} files scanned' in done.stdout, done.stdout
+    return done.returncode, [line for line in done.stdout.splitlines()
+                             if re.search(r'\b(error|warning) ', line)]
+
+
+programs = [] if '--short' in sys.argv else glob.glob(os.path.join(
+    paths()['multitool'], 'node_modules', '@microsoft', '*', 'Sarif.Multitool'))
+if programs:
+    with tap.test("SARIF: Microsoft's multitool has no complaint"):
+        reports = [report(error()), report(problem='x', warnings=['w']),
+                   *map(hostile, HOSTILE.values())]
+        for made in reports:
+            made.facts['ka'] = '0.1.0'
+        status, lines = read_by_multitool(
+            programs[0], *(render(sarif, made) for made in reports))
+        assert status == 0 and not lines, lines
+else:
+    tap.skip("SARIF: Microsoft's multitool", 'scripts/setup --only multitool')
 
 # --- what is not written -----------------------------------------------------
 

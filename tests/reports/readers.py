@@ -104,6 +104,23 @@ def check_pprof(profile):
             profile['locations'][int(location)]
 
 
+def go_merges(paths, into):
+    """Merge profiles by go tool pprof. Return the result, as read_pprof()."""
+    subprocess.run(['go', 'tool', 'pprof', '-proto', '-output', into, *paths],
+                   check=True, timeout=120, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.PIPE)
+    return read_pprof(into)
+
+
+def go_total(path, kind):
+    """The total of a sample type, as go tool pprof prints it."""
+    out = subprocess.run(
+        ['go', 'tool', 'pprof', '-top', '-unit=B', '-sample_index=' + kind,
+         path], check=True, timeout=120, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE).stdout
+    return int(re.search(r' of (\d+)B? total', out)[1])
+
+
 def name_of(profile, location):
     row = profile['locations'][int(location)]
     return profile['functions'][int(row['functions'][0])]['name']

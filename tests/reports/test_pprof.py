@@ -9,6 +9,7 @@ The variable KA_READERS is the folder in which scripts/setup --only readers
 installs the package. Without it the test is skipped.
 """
 import os
+import shutil
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ import exports      # noqa: E402  (needs the path above)
 import readers      # noqa: E402
 from readers import places, pprof_of, pprof_sums      # noqa: E402
 
+NO_GO = ' # SKIP no go: scripts/setup --only viewers'
 P = exports.Program(*sys.argv[1:3])
 
 
@@ -102,6 +104,35 @@ def boots_are_merged():
     assert files == {'vmlinux', 'drv', '[no backtrace]'}, files
 
 
+def go_merges_boots():
+    if not shutil.which('go'):
+        return NO_GO
+    paths = [P.path('.pb.gz') for _ in range(2)]
+    for path, slides in zip(paths, ((0, 0), (0x3c00000, 0x123000))):
+        P.export(P.journal(boot(*slides)), 'pprof', '-o', path)
+    one = readers.read_pprof(paths[0])
+    both = readers.go_merges(paths, P.path('.pb.gz'))
+    assert len(both['locations']) == len(one['locations']), both
+    assert len(both['samples']) == len(one['samples']), both
+    assert pprof_sums(both) == {
+        stack: [2 * n for n in values]
+        for stack, values in pprof_sums(one).items()}, both
+    return ''
+
+
+def go_has_the_totals_of_ka_top():
+    if not shutil.which('go'):
+        return NO_GO
+    for name in exports.cases():
+        journal, path = P.case(name), P.path('.pb.gz')
+        P.export(journal, 'pprof', '-o', path)
+        everything, _ = P.top(journal)
+        for kind, _, field in readers.TYPES:
+            got = readers.go_total(path, kind)
+            assert got == everything[field], (name, kind, got)
+    return ''
+
+
 def what_is_missing_is_said():
     late = P.journal('alloc va=ffff888000001000 size=10 us=1\ngap\n')
     text = '\n'.join(read(P.export(late, 'pprof'))['comments'])
@@ -129,4 +160,5 @@ if not readers.has_npm('pprof-format'):
 sys.exit(exports.run_tests([
     sums_and_names_are_those_of_ka_top, the_leaf_comes_first,
     differences_may_be_negative, a_vm_gives_the_same_profile,
-    boots_are_merged, what_is_missing_is_said, a_terminal_gets_no_binary]))
+    boots_are_merged, go_merges_boots, go_has_the_totals_of_ka_top,
+    what_is_missing_is_said, a_terminal_gets_no_binary]))

@@ -98,7 +98,7 @@ def result(uri, group, rules):
 
 def rule(kind):
     text = clean.line(meaning(kind))
-    return {'id': kind, 'name': kind,
+    return {'id': kind,
             'shortDescription': {'text': kind},
             'fullDescription': {'text': text},
             'help': {'text': f'{kind}: {text}. See docs/errors.md of ka.'},

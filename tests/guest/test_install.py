@@ -23,6 +23,8 @@ from scripts.lib.prepared import (
     ROOT, cache_folder, kernel_arch, kernel_file, paths)
 
 NOBODY = '65534'
+# A kernel panics if the host is too busy for its test of the timer.
+APPEND = 'no_timer_check'
 # $1: how many folders to hide; they and the command follow.
 HIDE = """
 n=$1; shift
@@ -108,9 +110,9 @@ def boot(prefix, kernel):
     console = os.path.join(work, 'console')
     sockets = os.path.join(home, 'vm')
     with open(console, 'wb') as out, subprocess.Popen(
-            as_user('ka-run', '--kernel', kernel, '--dir', sockets), cwd='/',
-            env=environment(prefix), stdin=subprocess.PIPE, stdout=out,
-            stderr=out) as proc:
+            as_user('ka-run', '--kernel', kernel, '--append', APPEND,
+                    '--dir', sockets), cwd='/', env=environment(prefix),
+            stdin=subprocess.PIPE, stdout=out, stderr=out) as proc:
         try:
             wait_for(console, 'KA-END', proc)
             done = run(prefix, 'ka', '-q', sockets + '/qmp.sock', 'stat', '-j')
@@ -185,7 +187,7 @@ for name in kernels:
         assert stat['events.checked'] > 10000, stat
     with tap.test(f'ka-sweep of {name} gives its status'):
         done = run(top, 'ka-sweep', '--kernel', image, '--append',
-                   'ka.end=poweroff', '--timeout', '300')
+                   APPEND + ' ka.end=poweroff', '--timeout', '300')
         assert done.returncode == 0, done
         assert done.stdout.startswith('swept at end'), done
 tap.done()

@@ -34,6 +34,13 @@ bool kt_base_range(const KtObjects *o, KtBaseId id, KtBaseRange *out,
 bool kt_base_percpu(const KtObjects *o, unsigned cpu, KtBaseRange *out);
 /** kt_base_n_cpus() - return the number of CPU numbers. */
 unsigned kt_base_n_cpus(const KtObjects *o);
+/* Size of a build id in hex, with its NUL. */
+#define KT_BUILD_ID_SIZE 65
+
+/** kt_base_build_id() - read the build id of the kernel's image from its notes
+ *  in memory, as hex. Returns: false if there is no VM to read from, or none
+ *  there. */
+bool kt_base_build_id(const KtObjects *o, char hex[KT_BUILD_ID_SIZE]);
 /** kt_base_slide() - find the distance by which KASLR moved the kernel.
  *  Returns: false if neither the kernel's file nor its vmcoreinfo says so. */
 bool kt_base_slide(const KtObjects *o, uint64_t *slide);

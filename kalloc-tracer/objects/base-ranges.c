@@ -5,6 +5,9 @@
  * state.
  */
 #include "kalloc-tracer/api/kt-base.h"
+
+#include <string.h>
+
 #include "kalloc-tracer/objects/object-reader.h"
 
 static const struct {
@@ -143,4 +146,69 @@ bool kt_base_slide(const KtObjects *o, uint64_t *slide)
     }
     *slide = gs_kernel_slide(o->kernel);
     return !gs_kernel_is_memory(o->kernel) || kt_address_slide(&a, slide);
+}
+
+/* ---- build id ------------------------------------------------------------ */
+
+/* Notes of a kernel are less than 1 KiB. */
+#define MAX_NOTES   4096u
+#define NOTE_HEAD   12u     /* lengths of name and data, type: u32 each */
+#define BUILD_ID    3u      /* NT_GNU_BUILD_ID */
+
+static uint32_t le32_at(const uint8_t *bytes)
+{
+    uint32_t v;
+
+    memcpy(&v, bytes, sizeof(v));
+    return GUINT32_FROM_LE(v);
+}
+
+static bool put_id(const uint8_t *id, size_t len, char hex[KT_BUILD_ID_SIZE])
+{
+    if (!len || len > KT_BUILD_ID_SIZE / 2) {
+        return false;
+    }
+    for (size_t i = 0; i < len; i++) {
+        g_snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    }
+    return true;
+}
+
+/* Find the build id among notes; untrusted. Each part begins at a multiple
+ * of four bytes. */
+static bool find_id(const uint8_t *notes, size_t len,
+                    char hex[KT_BUILD_ID_SIZE])
+{
+    while (len >= NOTE_HEAD) {
+        size_t name = le32_at(notes), data = le32_at(notes + 4);
+        uint32_t type = le32_at(notes + 8);
+        size_t at = NOTE_HEAD + (name + 3) / 4 * 4;
+
+        if (name > len || data > len || at > len || data > len - at) {
+            return false;
+        }
+        if (type == BUILD_ID && name == 4 &&
+            !memcmp(notes + NOTE_HEAD, "GNU", 4)) {
+            return put_id(notes + at, data, hex);
+        }
+        at = MIN(at + (data + 3) / 4 * 4, len);
+        notes += at;
+        len -= at;
+    }
+    return false;
+}
+
+bool kt_base_build_id(const KtObjects *o, char hex[KT_BUILD_ID_SIZE])
+{
+    uint8_t notes[MAX_NOTES];
+    KtBaseRange range;
+    size_t len;
+
+    if (!o->kernel || !o->vm ||
+        !between(o, "__start_notes", "__stop_notes", &range)) {
+        return false;
+    }
+    len = MIN(range.last - range.start + 1, MAX_NOTES);
+    return kt_objects_read(o, range.start, notes, len) &&
+           find_id(notes, len, hex);
 }

@@ -116,6 +116,16 @@ static char *types_text(const McContext *ctx, const GsKernel *k)
                           g_strdup("none; see types=FILE");
 }
 
+/* Print the id of the kernel's build, if it is in memory. */
+static void print_build_id(McOut *out, const KtObjects *o)
+{
+    char id[KT_BUILD_ID_SIZE];
+
+    if (kt_base_build_id(o, id)) {
+        print_line(out, "build-id", NULL, id);
+    }
+}
+
 static void print_counts(McOut *out, const GsKernel *k)
 {
     g_autofree char *types = types_text(out->ctx, k);
@@ -164,6 +174,7 @@ bool mc_cmd_base(McOut *out, const McArgs *args, GError **errp)
     }
     print_ranges(out, &o);
     print_percpu(out, &o);
+    print_build_id(out, &o);
     print_counts(out, o.kernel);
     if (out->verbose) {
         print_modules(out, o.kernel);

@@ -174,7 +174,7 @@ GUEST_SUITES = {
     'objects': (('test_block_types', 'test_slab_check', 'test_slabs',
                  'test_struct', 'test_symbols', 'test_tasks', 'test_trace'),
                 3600),
-    'reports': (('test_findings', 'test_identity'), 1800),
+    'reports': (('test_export_sums', 'test_findings', 'test_identity'), 1800),
     'options': (('test_boot_options', 'test_few_symbols'), 7200),
     'snapshot': (('test_snapshot',), 7200),
 }

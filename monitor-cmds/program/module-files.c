@@ -4,13 +4,16 @@
 
 #include <string.h>
 
-/* Bounds of a search in a folder that has no modules. */
-#define MAX_DEPTH   16u
+/* Bound of a search in a folder that has no modules. */
 #define MAX_ENTRIES 200000u
 
-/** struct Search - @left: entries that may still be read */
+/**
+ * struct Search - @folders: (char *, owned) folders that are still to be read
+ * @left: entries that may still be read
+ */
 typedef struct Search {
     GHashTable *files;
+    GQueue folders;
     unsigned left;
 } Search;
 
@@ -36,10 +39,7 @@ static char *module_of(const char *file)
     return NULL;
 }
 
-static void search(Search *s, const char *folder, unsigned depth);
-
-static void add_entry(Search *s, const char *folder, const char *entry,
-                      unsigned depth)
+static void add_entry(Search *s, const char *folder, const char *entry)
 {
     g_autofree char *path = g_build_filename(folder, entry, NULL);
     g_autofree char *name = module_of(entry);
@@ -49,31 +49,38 @@ static void add_entry(Search *s, const char *folder, const char *entry,
 
         g_hash_table_insert(s->files, g_steal_pointer(&name),
                             twice ? g_strdup("") : g_steal_pointer(&path));
-    } else if (!name && depth && !g_file_test(path, G_FILE_TEST_IS_SYMLINK) &&
+    } else if (!name && !g_file_test(path, G_FILE_TEST_IS_SYMLINK) &&
                g_file_test(path, G_FILE_TEST_IS_DIR)) {
-        search(s, path, depth - 1);
+        g_queue_push_tail(&s->folders, g_steal_pointer(&path));
     }
 }
 
-static void search(Search *s, const char *folder, unsigned depth)
+static void search(Search *s, const char *folder)
 {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     const char *entry;
 
     while (dir && s->left && (entry = g_dir_read_name(dir))) {
         s->left--;
-        add_entry(s, folder, entry, depth);
+        add_entry(s, folder, entry);
     }
 }
 
 GHashTable *ka_module_files_new(const char *folder)
 {
     Search s = {
-        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
-        MAX_ENTRIES,
+        .files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                       g_free),
+        .folders = G_QUEUE_INIT,
+        .left = MAX_ENTRIES,
     };
 
-    search(&s, folder, MAX_DEPTH);
+    g_queue_push_tail(&s.folders, g_strdup(folder));
+    while (!g_queue_is_empty(&s.folders)) {
+        g_autofree char *next = g_queue_pop_head(&s.folders);
+
+        search(&s, next);
+    }
     return s.files;
 }
 

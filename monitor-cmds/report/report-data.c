@@ -54,15 +54,8 @@ McReport *mc_report_add_base(McReport *r)
     return base;
 }
 
-void mc_report_free(McReport *r)
+static void free_one(McReport *r)
 {
-    if (!r) {
-        return;
-    }
-    if (r->base) {
-        r->base->strings = NULL;
-        mc_report_free(r->base);
-    }
     mc_heap_profile_free(r->profile);
     mc_strings_free(r->strings);
     g_free(r->command);
@@ -76,6 +69,18 @@ void mc_report_free(McReport *r)
     g_free(r->place[0]);
     g_free(r->place[1]);
     g_free(r);
+}
+
+void mc_report_free(McReport *r)
+{
+    if (!r) {
+        return;
+    }
+    if (r->base) {
+        r->base->strings = NULL;        /* they are those of r */
+        free_one(r->base);
+    }
+    free_one(r);
 }
 
 unsigned mc_report_text(McReport *r, const char *text)

@@ -22,6 +22,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, '..', 'replay'),
 import exports      # noqa: E402  (needs the path above)
 import kasan_readers    # noqa: E402
 import readers      # noqa: E402
+from scripts.ka import Program      # noqa: E402
 from scripts.lib.findings import (      # noqa: E402
     collect, finding, junit, ktap, sarif)
 
@@ -161,20 +162,8 @@ def chrome(where):
 
 # --- findings ----------------------------------------------------------------
 
-class Guest:
-    """A VM that answers as ka does with a journal or socket."""
-
-    def __init__(self, where):
-        self.where = P.source(where)
-
-    def hmp_qmp(self, line):
-        status, out, err = P.run(*self.where, *line.split()[1:])
-        assert status == 0, err
-        return out.decode('ascii')
-
-
 def report(where):
-    found = collect.errors(Guest(where), {})
+    found = collect.errors(Program(P.source(where), sys.argv[1]), {})
     leak = {**found[0].row, 'leak': 'module', 'title': found[0].title}
     found += [finding.from_leak(leak, found[0].text),
               finding.from_slab({'kind': 'cycle', 'object': '0x1',

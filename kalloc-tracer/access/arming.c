@@ -101,6 +101,7 @@ static bool set_spec(KtArming *a, KtAccessSpec *spec)
     before = a->spec;
     was_wanted = before != NULL;
     a->spec = spec;
+    a->why_not = NULL;      /* it was about what was wanted before */
     g_mutex_unlock(&a->lock);
     kt_access_spec_free(before);
     if (a->fn) {

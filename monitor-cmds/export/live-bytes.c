@@ -40,7 +40,10 @@ typedef struct Block {
     unsigned account;
 } Block;
 
-/** struct Kept - a point of a frame whose end was not compared yet */
+/**
+ * struct Kept - a point that waits for the end of its frame of the journal,
+ * where live bytes are compared with what the tracer has
+ */
 typedef struct Kept {
     unsigned counter;
     uint64_t us;

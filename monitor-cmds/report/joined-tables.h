@@ -19,9 +19,9 @@ typedef struct McJoinedRow {
     int64_t value[2][MC_TOP__COUNT];
 } McJoinedRow;
 
-/** mc_join_tables() - (owned) return McJoinedRow; those whose live bytes differ
- *  most, and then whose allocated bytes do, are first. Rows of one name are one
- *  row. */
+/** mc_join_tables() - join the rows of two runs by their names. Rows are sorted
+ *  by the difference of live bytes, then of allocated bytes; the largest is
+ *  first. Returns: (owned) McJoinedRow. */
 GArray *mc_join_tables(const McReportTable *run, const McReportTable *base,
                        const McStrings *strings);
 /** mc_put_joined_tables() - append the tables of @r and its base as a member of

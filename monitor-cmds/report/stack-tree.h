@@ -11,9 +11,10 @@
  *                                   g 32                  depth 2
  *                                     kmalloc 32          depth 3
  *
- * An inverted tree begins with the leaves. A node whose values are all small is
- * cut: the children of one node that are cut are one node that has the number
- * of their stacks and their sums, so all nodes add up to the root. One thread.
+ * In an inverted tree the leaves of the stacks are below the root. Nodes with
+ * small values are cut: one node replaces all children of a node that are cut.
+ * It has the number of their stacks and the sums of their values, so all nodes
+ * still add up to the root. One thread.
  */
 #ifndef MC_STACK_TREE_H
 #define MC_STACK_TREE_H

@@ -53,6 +53,13 @@ class Program:
         """The words for a journal, or for a socket: ('-q', its path)."""
         return ('-f', where) if isinstance(where, str) else where
 
+    def page(self, journal):
+        """Make the page of a journal; return its path."""
+        path = self.path('.html')
+        status, _, err = self.run('-f', journal, 'report', '-o', path)
+        assert status == 0, err
+        return path
+
     def top(self, where, *words, command='top', before=(), by='stack'):
         """(the row all, the rows) of ka top --by stack."""
         status, out, err = self.run(*self.source(where), *before,

@@ -19,45 +19,17 @@ ROW = 18            # pixels of a frame
 FLAME = 'const f = window.kaPage.flame; '
 
 
-def make(journal):
-    path = P.path('.html')
-    status, _, err = P.run('-f', journal, 'report', '-o', path)
-    assert status == 0, err
-    return path
-
-
-def load(path):
-    """Open a page; forget what was printed and requested before."""
-    B.console()
-    B.requests()
-    B.load(path)
-    B.dark(False)
-
-
-def check_silent(path):
-    """The page printed nothing, and requested nothing but itself."""
-    lines = B.console()
-    assert not lines, lines
-    others = [u for u in B.requests() if u != 'file://' + path]
-    assert not others, others
-
-
-def text(selector):
-    return B.js('return document.querySelector(arguments[0]).textContent',
-                selector)
-
-
 def every_page_is_silent():
     for journal in map(P.case, exports.cases()):
-        path = make(journal)
-        load(path)
+        path = P.page(journal)
+        B.load_anew(path)
         assert B.js('return !document.getElementById("page").hidden')
-        check_silent(path)
+        B.check_silent(path)
 
 
 def the_numbers_are_those_of_ka_top():
     everything, _ = P.top(TOP)
-    load(make(TOP))
+    B.load_anew(P.page(TOP))
     for field in 'blocks', 'allocs':
         label = {'blocks': 'live blocks', 'allocs': 'allocations'}[field]
         got = B.js('for (const d of document.querySelectorAll("dt")) {'
@@ -67,12 +39,12 @@ def the_numbers_are_those_of_ka_top():
     cells = B.js('return [...document.querySelectorAll("tfoot td")]'
                  '.map(c => c.textContent)')
     assert cells[1] == f"{everything['live']:,}", cells
-    assert f"({everything['live']:,})" in text('#status'), text('#status')
+    assert f"({everything['live']:,})" in B.text('#status'), B.text('#status')
 
 
 def a_click_zooms_and_the_sum_stays():
-    path = make(TOP)
-    load(path)
+    path = P.page(TOP)
+    B.load_anew(path)
     rect = B.js(FLAME + 'const r = f.rects.find(r => f.tree.depth[r.node] === '
                 '2 && r.width > 20); return [r.node, r.x + r.width / 2, '
                 'f.tree.live[r.node], f.tree.live[0]];')
@@ -82,29 +54,29 @@ def a_click_zooms_and_the_sum_stays():
         FLAME + 'return [f.zoom, f.rects.find(r => r.node === f.zoom).width, '
         'f.canvas.clientWidth, f.tree.live[f.zoom]];')
     assert (zoom, now) == (node, live) and abs(width - canvas) < 1, rect
-    assert f'({live:,})' in text('#status'), text('#status')
+    assert f'({live:,})' in B.text('#status'), B.text('#status')
     B.type('#flame', '\ue00c')      # Escape
     assert B.js(FLAME + 'return [f.zoom, f.tree.live[f.zoom]]') == \
         [0, everything]
-    check_silent(path)
+    B.check_silent(path)
 
 
 def the_search_counts():
     _, rows = P.top(TOP)
-    load(make(TOP))
+    B.load_anew(P.page(TOP))
     B.type('#search', '^(beta|mod_init)')
     want = sum(r['live'] for r in rows if any(
         re.match('beta|mod_init', n) for n in exports.stack_names(r)))
     nodes, total = B.js(FLAME + 'return [f.found.nodes, f.found.sum]')
     assert total == want > 0 and nodes > 0, (total, want)
-    assert f'{nodes} frames' in text('#found'), text('#found')
+    assert f'{nodes} frames' in B.text('#found'), B.text('#found')
     B.type('#search', '(')
-    assert text('#found') == 'no expression', text('#found')
+    assert B.text('#found') == 'no expression', B.text('#found')
 
 
 def keys_invert_and_walk():
-    path = make(TOP)
-    load(path)
+    path = P.page(TOP)
+    B.load_anew(path)
     B.type('#flame', 'i')
     assert B.js(FLAME + 'return f.tree === f.trees.up')
     B.type('#flame', '\ue015')      # down
@@ -112,11 +84,11 @@ def keys_invert_and_walk():
     assert node > 0 and parent == 0, node
     B.type('#flame', '\ue007')      # Enter
     assert B.js(FLAME + 'return f.zoom') == node
-    check_silent(path)
+    B.check_silent(path)
 
 
 def tables_are_sorted_and_filtered():
-    load(make(TOP))
+    B.load_anew(P.page(TOP))
     column = ('return [...document.querySelectorAll("#rows tbody tr")]'
               '.map(r => r.cells[arguments[0]].textContent)')
     B.js('document.querySelectorAll("#rows th button")[5].click()')
@@ -128,7 +100,7 @@ def tables_are_sorted_and_filtered():
 
 
 def errors_have_their_stacks_and_commands():
-    load(make(P.case('089-format-kasan')))
+    B.load_anew(P.page(P.case('089-format-kasan')))
     cards = B.js('return [...document.querySelectorAll("article")]'
                  '.map(a => a.textContent)')
     assert len(cards) == 4 and 'double-free in ext4_put' in cards[0], cards
@@ -137,7 +109,7 @@ def errors_have_their_stacks_and_commands():
 
 
 def pixels_have_the_colour_of_their_frame():
-    load(make(TOP))
+    B.load_anew(P.page(TOP))
     for dark in False, True:
         B.dark(dark)
         got, want = B.js(FLAME + '''
@@ -158,8 +130,8 @@ def pixels_have_the_colour_of_their_frame():
 
 
 def it_may_be_resized():
-    path = make(TOP)
-    load(path)
+    path = P.page(TOP)
+    B.load_anew(path)
     for width in 500, 1400:
         B.resize(width, 900)
         inner, canvas, page = B.js(
@@ -171,12 +143,12 @@ def it_may_be_resized():
             if PICTURES:
                 name = f"{width}-{'dark' if dark else 'light'}.png"
                 B.screenshot(os.path.join(PICTURES, name))
-    check_silent(path)
+    B.check_silent(path)
 
 
 def hostile_names_are_text():
-    path = make(P.journal(exports.hostile_script()))
-    load(path)
+    path = P.page(P.journal(exports.hostile_script()))
+    B.load_anew(path)
     assert B.js('return document.querySelectorAll("script").length') == 2
     names = B.js('const by = document.getElementById("by");'
                  'by.selectedIndex = 1;'
@@ -184,7 +156,7 @@ def hostile_names_are_text():
                  'return [...document.querySelectorAll("#rows tbody tr")]'
                  '.map(r => r.cells[0].textContent)')
     assert any('<script>' in n for n in names), names
-    check_silent(path)
+    B.check_silent(path)
 
 
 def deep_stacks_scroll():
@@ -194,8 +166,8 @@ def deep_stacks_scroll():
     lines.append('symbol va=ffffffff81f00000 name=_etext')
     pcs = ','.join(f'{0xffffffff81000101 + i * 16:x}' for i in range(40))
     lines.append(f'alloc va=ffff888000001000 size=40 us=1 stack={pcs}')
-    path = make(P.journal('\n'.join(lines) + '\n'))
-    load(path)
+    path = P.page(P.journal('\n'.join(lines) + '\n'))
+    B.load_anew(path)
     levels, height = B.js(FLAME + 'return [f.tree.levels, '
                           'f.canvas.clientHeight]')
     assert levels > 31 and height == 30 * ROW, (levels, height)
@@ -206,26 +178,26 @@ def deep_stacks_scroll():
     node, top, depth = B.js(FLAME + 'return [f.node, f.top, '
                             'f.tree.depth[f.node]]')
     assert depth == levels - 1 and top <= depth < top + 30, (node, top)
-    check_silent(path)
+    B.check_silent(path)
 
 
 def a_request_would_be_seen():
     path = P.path('.html')
     with open(path, 'w', encoding='ascii') as f:
         f.write('<!DOCTYPE html><img src="http://127.0.0.1:9/x">')
-    load(path)
+    B.load_anew(path)
     assert 'http://127.0.0.1:9/x' in B.requests()
     assert B.console()
 
 
 def the_policy_stops_a_script_that_got_in():
-    path = make(TOP)
+    path = P.page(TOP)
     with open(path, encoding='ascii') as f:
         page = f.read()
     with open(path, 'w', encoding='ascii') as f:
         f.write(page.replace('</main>', '</main><script>window.bad = 1'
                              '</script><img src="http://127.0.0.1:9/x">'))
-    load(path)
+    B.load_anew(path)
     assert B.js('return window.bad === undefined')
     assert B.console()
 

@@ -121,32 +121,6 @@ def a_large_heap_is_bounded():
 
 # ---- in Chromium ------------------------------------------------------------
 
-def make(journal):
-    path = P.path('.html')
-    status, _, err = P.run('-f', journal, 'report', '-o', path)
-    assert status == 0, err
-    return path
-
-
-def load(path):
-    B.console()
-    B.requests()
-    B.load(path)
-    B.dark(False)
-
-
-def check_silent(path):
-    lines = B.console()
-    assert not lines, lines
-    others = [u for u in B.requests() if u != 'file://' + path]
-    assert not others, others
-
-
-def text(selector):
-    return B.js('return document.querySelector(arguments[0]).textContent',
-                selector)
-
-
 def place(cell, part=0.5):
     """A place in a cell, from the corner of the canvas."""
     return B.js(MAP + 'const p = cellPlace(m.layout, arguments[0]), '
@@ -155,36 +129,36 @@ def place(cell, part=0.5):
 
 
 def hovering_says_the_cell():
-    path = make(slabs())
-    load(path)
+    path = P.page(slabs())
+    B.load_anew(path)
     cells = B.js(MAP + 'return [m.map.n, m.map.cells.page[5]]')
     B.hover_at('#map', *place(5))
     want = f'{cells[1] << 12:016x}'
-    assert text('#map-status').startswith(want), text('#map-status')
-    assert 'live block' in text('#map-status'), text('#map-status')
-    assert f'{cells[0]:,} squares' in text('#map-size'), text('#map-size')
-    check_silent(path)
+    assert B.text('#map-status').startswith(want), B.text('#map-status')
+    assert 'live block' in B.text('#map-status'), B.text('#map-status')
+    assert f'{cells[0]:,} squares' in B.text('#map-size'), B.text('#map-size')
+    B.check_silent(path)
 
 
 def a_click_zooms_until_blocks_are_seen():
-    path = make(slabs())
-    load(path)
+    path = P.page(slabs())
+    B.load_anew(path)
     for _ in range(3):
         B.click_at('#map', *place(1))
     size, lo, hi = B.js(MAP + 'return [m.layout.size, m.lo, m.hi]')
     assert size >= 24 and lo <= 1 < hi and hi - lo == 16, (size, lo, hi)
     B.hover_at('#map', *place(1, 0.02))
-    status = text('#map-status')
+    status = B.text('#map-status')
     assert 'ffff888000101000-' in status and 'reserved' in status, status
     assert 'freed block' in status and 'has an error' in status, status
     B.type('#map', '\ue00c')        # Escape
     assert B.js(MAP + 'return [m.lo, m.hi === m.map.n]') == [0, True]
-    check_silent(path)
+    B.check_silent(path)
 
 
 def keys_walk_and_zoom():
-    path = make(slabs())
-    load(path)
+    path = P.page(slabs())
+    B.load_anew(path)
     B.type('#map', '\ue014\ue014')  # right, twice
     assert B.js(MAP + 'return m.cell') == 2
     B.type('#map', '\ue015')        # down
@@ -195,18 +169,18 @@ def keys_walk_and_zoom():
     assert lo <= 2 + columns < hi and hi - lo < 100, (lo, hi)
     B.type('#map', '\ue00f')        # Page Down
     assert B.js(MAP + 'return m.lo') > lo
-    check_silent(path)
+    B.check_silent(path)
 
 
 def colours_have_their_legend():
-    path = make(slabs())
-    load(path)
+    path = P.page(slabs())
+    B.load_anew(path)
     full = B.js(MAP + 'return m.map.cells.pages.lastIndexOf(4096)')
     for mode in 'cache', 'caller', 'age', 'use':
         B.js('const s = document.getElementById("map-color");'
              's.value = arguments[0];'
              's.dispatchEvent(new Event("change"))', mode)
-        legend = text('#map-legend')
+        legend = B.text('#map-legend')
         want = {'cache': 'kmalloc-64 ', 'caller': 'make_1 ', 'age': ' s',
                 'use': '75 %'}[mode]
         assert want in legend, (mode, legend)
@@ -235,19 +209,19 @@ def leaks_have_their_stacks():
     path = P.path('.html')
     status, _, err = P.run('-q', qemu.path, 'report', '-o', path)
     assert status == 0, err
-    load(path)
-    part = text('#leak-part')
+    B.load_anew(path)
+    part = B.text('#leak-part')
     for word in ('3 leaked blocks', '3 blocks, 168 B requested',
                  '4 more that only these hold', '</script><img src=x>',
                  ' refs 0xffff888000020180', 'fold ' + '8' * 32):
         assert word in part, (word, part)
     assert not B.js('return document.querySelectorAll("img").length')
-    check_silent(path)
-    path = make(test_page_leaks.modules())
-    load(path)
-    part = text('#leak-part')
+    B.check_silent(path)
+    path = P.page(test_page_leaks.modules())
+    B.load_anew(path)
+    part = B.text('#leak-part')
     assert 'module ext4' in part and 'a journal does not have' in part, part
-    check_silent(path)
+    B.check_silent(path)
 
 
 NAMES = ('<img/src=x/onerror=alert(1)>', 'a\nb\rc', '"\'`', 'n' * 4096,
@@ -294,7 +268,7 @@ def hostile_names_are_text():
                            '-o', path)
     assert status == 0, err
     check_hostile(path)
-    shown = text('#page')
+    shown = B.text('#page')
     for name in 'a\\x0ab\\x0dc', '&lt;b&gt;', '\\u003cb', 'n' * 300:
         assert name in shown, name
 
@@ -302,11 +276,11 @@ def hostile_names_are_text():
 def hostile_names_of_a_journal_are_text():
     plain = [n for n in NAMES if n.isprintable() and n.isascii() and
              ' ' not in n and len(n) < 400]
-    check_hostile(make(hostile(plain)))
+    check_hostile(P.page(hostile(plain)))
 
 
 def check_hostile(path):
-    load(path)
+    B.load_anew(path)
     for mode in 'cache', 'caller':
         B.js('const s = document.getElementById("map-color");'
              's.value = arguments[0];'
@@ -318,7 +292,7 @@ def check_hostile(path):
     B.hover_at('#map', *place(0))
     B.type('#flame', '\ue015\ue015')
     B.type('#search', 'img')
-    shown = text('#page')
+    shown = B.text('#page')
     assert '<img/src=x' in shown and '</script><b>' in shown, shown[:2000]
     assert '\u2028' not in shown and '\x1b' not in shown
     for tag, n in (('script', 2), ('img', 0), ('b', 0), ('iframe', 0)):
@@ -328,12 +302,12 @@ def check_hostile(path):
     wide, inner = B.js('return [document.documentElement.scrollWidth, '
                        'window.innerWidth]')
     assert wide <= inner, (wide, inner)
-    check_silent(path)
+    B.check_silent(path)
 
 
 def it_looks_well_at_two_widths():
-    path = make(slabs())
-    load(path)
+    path = P.page(slabs())
+    B.load_anew(path)
     for width in 480, 1280:
         B.resize(width, 900)
         wide, inner = B.js('window.kaPage.map.draw(); return '
@@ -345,12 +319,12 @@ def it_looks_well_at_two_widths():
             if PICTURES:
                 name = f"map-{width}-{'dark' if dark else 'light'}.png"
                 B.picture(os.path.join(PICTURES, name), width)
-    check_silent(path)
+    B.check_silent(path)
 
 
 def it_prints_in_light_colours():
-    path = make(slabs())
-    load(path)
+    path = P.page(slabs())
+    B.load_anew(path)
     B.dark(True)
     B.devtools('Emulation.setEmulatedMedia', media='print', features=[
         {'name': 'prefers-color-scheme', 'value': 'dark'}])
@@ -371,7 +345,7 @@ def it_prints_in_light_colours():
     if PICTURES:
         with open(os.path.join(PICTURES, 'map.pdf'), 'wb') as f:
             f.write(base64.b64decode(pdf))
-    check_silent(path)
+    B.check_silent(path)
 
 
 PICTURES = sys.argv[3] if len(sys.argv) > 3 else None

@@ -84,6 +84,25 @@ class Browser:
         self.post('url', {'url': 'file://' + path})
         self.js('return window.kaReady')
 
+    def load_anew(self, path):
+        """Open a page in light colours; forget what was printed and requested
+        before."""
+        self.console()
+        self.requests()
+        self.load(path)
+        self.dark(False)
+
+    def check_silent(self, path):
+        """The page printed nothing, and requested nothing but itself."""
+        lines = self.console()
+        assert not lines, lines
+        others = [u for u in self.requests() if u != 'file://' + path]
+        assert not others, others
+
+    def text(self, selector):
+        return self.js('return document.querySelector(arguments[0])'
+                       '.textContent', selector)
+
     def js(self, script, *args):
         """What a script, the body of a function, returns."""
         return self.post('execute/sync', {'script': script,

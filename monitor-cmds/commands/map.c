@@ -6,6 +6,7 @@
  * held for one batch. A second walk lists the blocks of the chosen cells, for
  * ka report.
  */
+#include "monitor-cmds/commands/block-walk.h"
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/heap-map.h"
 
@@ -15,54 +16,29 @@
 #define LINES       40
 #define LINE_CELLS  64
 
-/** struct Walk - a walk over all blocks, by address; @visit: called for each */
+/** struct Walk - @rows: KtBlock, of this batch: those to print */
 typedef struct Walk {
     McOut *out;
     McHeapMap *map;
-    void (*visit)(struct Walk *w, const KtBlock *b);
-    GArray *rows;       /* KtBlock, of this batch: those to print */
-    uint64_t behind, last;
-    unsigned visits;
-    bool resumed, stopped;
+    GArray *rows;
+    McBlockWalk blocks;
 } Walk;
-
-static bool visit_block(const KtBlock *b, void *opaque)
-{
-    Walk *w = opaque;
-
-    if (w->resumed && b->va <= w->behind) {
-        return true;
-    }
-    /* the next batch starts after this address, so all blocks of one address
-     * must be in the same batch */
-    if (w->visits >= MC_BATCH_VISITS && b->va != w->last) {
-        w->stopped = true;
-        return false;
-    }
-    w->visits++;
-    w->last = b->va;
-    w->visit(w, b);
-    return true;
-}
 
 static void walk_batch(Walk *w)
 {
     KtTracer *t = w->out->ctx->tracer;
 
-    w->visits = 0;
-    w->stopped = false;
+    w->blocks.opaque = w;
     kt_query_begin(t);
-    kt_query_range(t, w->resumed ? w->behind + 1 : 0, UINT64_MAX, visit_block,
-                   w);
+    mc_block_walk_batch(&w->blocks, t);
     kt_query_end(t);
-    w->resumed = true;
-    w->behind = w->last;
 }
 
 /* ---- the map ------------------------------------------------------------- */
 
-static void add_block(Walk *w, const KtBlock *b)
+static void add_block(void *opaque, const KtBlock *b)
 {
+    const Walk *w = opaque;
     McStack stack = mc_stack(w->out->ctx->tracer, b->alloc_stack);
     McFrame frame = mc_caller(&stack);
 
@@ -87,11 +63,11 @@ static bool choose_error(const KtError *e, void *opaque)
 static McHeapMap *make_map(McOut *out)
 {
     McHeapMap *m = mc_heap_map_new(MC_MAP_CELLS);
-    Walk w = { .out = out, .map = m, .visit = add_block };
+    Walk w = { .out = out, .map = m, .blocks.visit = add_block };
 
     do {
         walk_batch(&w);
-    } while (w.stopped && !out->closed);
+    } while (w.blocks.stopped && !out->closed);
     kt_query_begin(out->ctx->tracer);
     kt_query_errors(out->ctx->tracer, 0, UINT64_MAX, choose_error, m);
     kt_query_end(out->ctx->tracer);
@@ -147,8 +123,9 @@ static void json_cell(McOut *out, const McMapCell *c, McSpace space)
     }, 10, NULL);
 }
 
-static void keep_block(Walk *w, const KtBlock *b)
+static void keep_block(void *opaque, const KtBlock *b)
 {
+    const Walk *w = opaque;
     const McMapCell *c = mc_heap_map_at(w->map, mc_space_of(b->layer), b->va);
 
     if (c && c->listed) {
@@ -179,7 +156,9 @@ static void json_block(McOut *out, const KtBlock *b)
 static void json_blocks(McOut *out, McHeapMap *m)
 {
     g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(KtBlock));
-    Walk w = { .out = out, .map = m, .visit = keep_block, .rows = rows };
+    Walk w = {
+        .out = out, .map = m, .rows = rows, .blocks.visit = keep_block,
+    };
 
     do {
         g_array_set_size(rows, 0);
@@ -187,7 +166,7 @@ static void json_blocks(McOut *out, McHeapMap *m)
         for (unsigned i = 0; i < rows->len && !out->closed; i++) {
             json_block(out, &g_array_index(rows, KtBlock, i));
         }
-    } while (w.stopped && !out->closed);
+    } while (w.blocks.stopped && !out->closed);
 }
 
 static void json_map(McOut *out, McHeapMap *m)

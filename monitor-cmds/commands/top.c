@@ -7,6 +7,7 @@
  * nor pairs of keys (such as task and cache). So lifetimes, and with a filter
  * all amounts, are counted from blocks and past lives, in batches.
  */
+#include "monitor-cmds/commands/block-walk.h"
 #include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
@@ -20,36 +21,17 @@
 typedef struct Walk {
     McTopTable *table;
     const McFilter *filter;     /* NULL: count only lifetimes */
-    uint64_t behind, last;
-    unsigned visits;
-    bool resumed, stopped;
+    McBlockWalk blocks;
 } Walk;
 
-static void count(Walk *w, const KtBlock *b)
+static void count(void *opaque, const KtBlock *b)
 {
+    const Walk *w = opaque;
+
     if (!w->filter || mc_filter_block(w->filter, w->table->tracer, b,
                                       false)) {
         mc_top_count(w->table, b, w->filter != NULL);
     }
-}
-
-static bool count_block(const KtBlock *b, void *opaque)
-{
-    Walk *w = opaque;
-
-    if (w->resumed && b->va <= w->behind) {
-        return true;
-    }
-    /* the next batch starts after this address, so all blocks of one address
-     * must be in the same batch */
-    if (w->visits >= MC_BATCH_VISITS && b->va != w->last) {
-        w->stopped = true;
-        return false;
-    }
-    w->visits++;
-    w->last = b->va;
-    count(w, b);
-    return true;
 }
 
 /* Count a past life. A life at an address that the walk has done already is
@@ -58,20 +40,10 @@ static bool count_past(const KtBlock *b, void *opaque)
 {
     Walk *w = opaque;
 
-    if (!w->resumed || b->va > w->behind) {
+    if (!w->blocks.resumed || b->va > w->blocks.behind) {
         count(w, b);
     }
     return true;
-}
-
-static void walk_batch(Walk *w)
-{
-    w->visits = 0;
-    w->stopped = false;
-    kt_query_range(w->table->tracer, w->resumed ? w->behind + 1 : 0,
-                   UINT64_MAX, count_block, w);
-    w->resumed = true;
-    w->behind = w->last;
 }
 
 /* Count each life once, although blocks are freed during the walk. For this,
@@ -82,12 +54,13 @@ static void walk_all(Walk *w, McOut *out)
     uint64_t past = 0;
     bool more;
 
+    w->blocks = (McBlockWalk) { .visit = count, .opaque = w };
     do {
         kt_query_begin(t);
         more = kt_query_past(t, &past, MC_BATCH_VISITS, count_past, w);
         if (!more) {
-            walk_batch(w);
-            more = w->stopped;
+            mc_block_walk_batch(&w->blocks, t);
+            more = w->blocks.stopped;
         }
         kt_query_end(t);
     } while (more && !out->closed);

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import tempfile
 import time
+import unittest.mock
 import xml.etree.ElementTree as ET
 
 from lib import ci_examples, oracle
@@ -72,10 +73,11 @@ def disturbed(disturb, *args, at='Linux version'):
         qemu_pid = child_of(proc.pid)
         disturb(proc.pid)
         status = proc.wait(60)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(qemu_pid, 0)
-        raise AssertionError('QEMU has not ended')
-    return status, read(log)
+    for _ in range(100):
+        if not os.path.exists(f'/proc/{qemu_pid}'):
+            return status, read(log)
+        time.sleep(0.1)
+    raise AssertionError('QEMU has not ended')
 
 
 def read(path):
@@ -317,6 +319,11 @@ for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT:
         expect(2, disturbed(lambda pid, n=number: os.kill(pid, n)))
         junit(tests=1, failures=0, errors=1, skipped=0)
 
+
+with tap.test('SIGKILL: QEMU has ended'):
+    with unittest.mock.patch.dict(os.environ, TMPDIR=work):
+        status, _ = disturbed(lambda pid: os.kill(pid, signal.SIGKILL))
+    assert status == -signal.SIGKILL, status
 
 
 def kill_qemu(pid):

@@ -6,6 +6,7 @@ each, a database of all of them, and reports. docs/farm.md explains it.
     folder.py    the folder that workers share: plan, results, logs
     results.py   a result: made, packed, and read with checks
     work.py      run lines with scripts/sweep
+    scratch.py   the private folder of a run
     engines.py   start workers: local, GNU parallel, Slurm
     store.py     the database; one writer
     bugs.py      which findings are one bug

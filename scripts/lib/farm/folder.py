@@ -8,13 +8,17 @@
 
 A result is never changed. An attempt that has one is not run again.
 """
+import contextlib
 import os
 import re
 import tempfile
+import time
 
 from . import FarmError, plan
 
 RESULT = re.compile(r'([0-9a-f]{32})\.([1-9][0-9]{0,2})\.json\.zst')
+NEW = '.new-'           # begin of the name of a file that is not whole
+OLD = 24 * 3600         # seconds: nobody writes to it any more
 
 
 class Folder:
@@ -34,21 +38,37 @@ class Folder:
         for name in 'results', 'kept', 'engine':
             os.makedirs(self.file(name), exist_ok=True)
 
-    def write(self, name, data):
-        """Write a file so that its name is there when all of it is. A host
-        that loses its power can still leave a torn file: who reads it says
-        so, and its line is run again."""
+    @contextlib.contextmanager
+    def new(self, name):
+        """Open a file to write it. Its name is there when all of it is. A
+        host that loses its power can still leave a torn file: who reads it
+        says so, and its line is run again."""
         place = self.file(name)
         number, new = tempfile.mkstemp(dir=os.path.dirname(place),
-                                       prefix='.new-')
+                                       prefix=NEW)
         try:
             with os.fdopen(number, 'wb') as f:
-                f.write(data)
+                yield f
             os.chmod(new, 0o644)
             os.replace(new, place)
         except BaseException:
             os.unlink(new)
             raise
+
+    def write(self, name, data):
+        with self.new(name) as f:
+            f.write(data)
+
+    def remove_old(self):
+        """Remove what workers that were killed did not write to its end."""
+        last = time.time() - OLD
+        for folder in 'results', 'kept':
+            for name in os.listdir(self.file(folder)):
+                path = self.file(folder, name)
+                with contextlib.suppress(FileNotFoundError):
+                    if name.startswith(NEW) and os.stat(
+                            path, follow_symlinks=False).st_mtime < last:
+                        os.unlink(path)
 
     def write_plan(self, lines, limits):
         self.make()
@@ -84,7 +104,7 @@ class Folder:
     def strangers(self):
         """Return names in the folder of results that are none of ours."""
         return sorted(n for n in os.listdir(self.results)
-                      if not RESULT.fullmatch(n) and not n.startswith('.new-'))
+                      if not RESULT.fullmatch(n) and not n.startswith(NEW))
 
     @staticmethod
     def result_name(key, attempt):

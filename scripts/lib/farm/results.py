@@ -33,6 +33,8 @@ except ImportError:
     zstandard = None
 
 SCHEMA = 1
+LEVEL = 9                       # of zstd
+PACK = 'zstd', '-q', f'-{LEVEL}', '--check', '-c'
 MOST_FILE = 1 << 20
 MOST_TEXT = 16 << 20            # unpacked
 MOST_WINDOW = 8 << 20           # of zstd
@@ -52,10 +54,25 @@ class BadResult(FarmError):
 
 def pack(data):
     if zstandard:
-        return zstandard.ZstdCompressor(level=9, write_checksum=True
-                                        ).compress(data)
-    return subprocess.run(['zstd', '-q', '-9', '--check', '-c'], input=data,
-                          check=True, stdout=subprocess.PIPE).stdout
+        return compressor().compress(data)
+    return subprocess.run(PACK, input=data, check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def pack_file(source, into):
+    """Pack a file into another one, both open. Not all of it is in memory."""
+    if zstandard:
+        compressor().copy_stream(source, into)
+        return
+    try:
+        subprocess.run(PACK, stdin=source, stdout=into, check=True)
+    except subprocess.CalledProcessError as e:
+        raise FarmError(f'a file could not be packed: zstd ended with status '
+                        f'{e.returncode}') from e
+
+
+def compressor():
+    return zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
 
 
 def unpack(data):

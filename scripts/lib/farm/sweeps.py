@@ -135,5 +135,9 @@ def read(path, why):
         return broken(f'the report of the sweep cannot be read: {e!r}')
 
 
-def sha256(data):
-    return hashlib.sha256(data).hexdigest()
+def artefact(path):
+    """Return what a result says of a file that is kept."""
+    with open(path, 'rb') as f:
+        return {'name': os.path.basename(path),
+                'bytes': os.path.getsize(path),
+                'sha256': hashlib.file_digest(f, 'sha256').hexdigest()}

@@ -6,14 +6,12 @@ import contextlib
 import os
 import platform
 import resource
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
 from ..findings import clean
-from . import FarmError, results, sweeps
+from . import FarmError, results, scratch, sweeps
 
 KEPT_LOG = 256 << 10        # bytes of the console's end
 GRACE = 180                 # seconds that a sweep may take longer than a VM
@@ -63,13 +61,16 @@ def end(proc):
             proc.wait(seconds)
 
 
-def run_sweep(words, log, timeout):
+def run_sweep(words, work, lock, timeout):
     """Run a sweep to its end. Return whether it came to one. The sweep ends
-    with its worker, however the worker ends."""
+    with its worker, however the worker ends, and the VM with its sweep. All
+    files of the sweep are in the folder of the run, which is locked until the
+    sweep ends, too."""
     words = ['setpriv', '--pdeathsig', 'TERM', *words]
-    with open(log, 'wb') as out, subprocess.Popen(
+    with open(os.path.join(work, 'log'), 'wb') as out, subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=out,
-            stderr=subprocess.STDOUT, start_new_session=True) as proc:
+            stderr=subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, 'TMPDIR': work}, pass_fds=[lock]) as proc:
         try:
             proc.wait(timeout)
             return True
@@ -98,50 +99,52 @@ class Worker:
         self.folder, self.limits, self.say = folder, limits, say
         self.program = program
 
-    def _keep(self, name, data):
+    def _keep(self, name, write):
         """Write a file beside the results; return its description."""
-        data = results.pack(data)
-        self.folder.write(os.path.join('kept', name), data)
-        return {'name': name, 'bytes': len(data),
-                'sha256': sweeps.sha256(data)}
+        name = os.path.join('kept', name)
+        with self.folder.new(name) as f:
+            write(f)
+        return sweeps.artefact(self.folder.file(name))
 
     def _artefacts(self, line, attempt, made, log, journal):
         name = f'{line.key}.{attempt}'
-        kept = [self._keep(name + '.log.zst', log_end(log))]
+        kept = [self._keep(name + '.log.zst',
+                           lambda f: f.write(results.pack(log_end(log))))]
         if journal and os.path.exists(journal) and (
                 made['verdict'] == 'found' or
                 line.seed % JOURNAL_ONE_IN == 0):
-            with open(journal, 'rb') as f:
-                kept.append(self._keep(name + '.journal.zst', f.read()))
+            with open(journal, 'rb') as source:
+                kept.append(self._keep(
+                    name + '.journal.zst',
+                    lambda f: results.pack_file(source, f)))
         return kept
 
     def run(self, line, attempt):
         """Run a line, write its result, and return the verdict."""
-        work = tempfile.mkdtemp(prefix='ka-farm.')
+        with scratch.folder() as (work, lock):
+            return self._run(line, attempt, work, lock)
+
+    def _run(self, line, attempt, work, lock):
         begin, clock = time.time(), time.monotonic()
         cpu = cpu_seconds()
-        try:
-            log, report = os.path.join(work, 'log'), os.path.join(work, 'json')
-            journal = os.path.join(work, 'journal') if line.journal else None
-            words = sweeps.command(line, self.program, report, journal)
-            ended = run_sweep(words, log, line.timeout + GRACE)
-            made = sweeps.read(report, last_line(log)) if ended else \
-                sweeps.broken('the sweep did not end')
-            result = {
-                'schema': results.SCHEMA, 'key': line.key, 'attempt': attempt,
-                'line': {**line.__dict__}, 'host': clean.line(platform.node()),
-                'begin': int(begin), 'left_out': {}, **made,
-                'wall_s': round(time.monotonic() - clock, 2),
-                'cpu_s': round(cpu_seconds() - cpu, 2),
-                'artefacts': self._artefacts(line, attempt, made, log,
-                                             journal)}
-            self.folder.write(
-                os.path.join('results',
-                             self.folder.result_name(line.key, attempt)),
-                results.render(result))
-            return made['verdict']
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+        log, report = os.path.join(work, 'log'), os.path.join(work, 'json')
+        journal = os.path.join(work, 'journal') if line.journal else None
+        words = sweeps.command(line, self.program, report, journal)
+        ended = run_sweep(words, work, lock, line.timeout + GRACE)
+        made = sweeps.read(report, last_line(log)) if ended else \
+            sweeps.broken('the sweep did not end')
+        result = {
+            'schema': results.SCHEMA, 'key': line.key, 'attempt': attempt,
+            'line': {**line.__dict__}, 'host': clean.line(platform.node()),
+            'begin': int(begin), 'left_out': {}, **made,
+            'wall_s': round(time.monotonic() - clock, 2),
+            'cpu_s': round(cpu_seconds() - cpu, 2),
+            'artefacts': self._artefacts(line, attempt, made, log, journal)}
+        self.folder.write(
+            os.path.join('results', self.folder.result_name(line.key,
+                                                            attempt)),
+            results.render(result))
+        return made['verdict']
 
     def verdict(self, key, attempt):
         """Return the verdict of a result that is there; a bad file has
@@ -171,6 +174,7 @@ class Worker:
         """Run each line that has no result. Broken ones are run again when
         all others have run. Return how many are left: 0 unless the minutes
         are over."""
+        self.folder.remove_old()
         last = time.monotonic() + self.limits.minutes * 60
         for _ in range(max(1, self.limits.attempts)):
             attempts = self.folder.attempts()

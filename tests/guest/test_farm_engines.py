@@ -11,13 +11,12 @@ import contextlib
 import os
 import random
 import shutil
-import signal
-import sqlite3
 import subprocess
 import tempfile
 import time
 
 from lib import fake_farm
+from lib.farm_workers import dump, kill_one
 from lib.slurm import Slurm, why_not
 from lib.tap import Tap
 from scripts.lib.farm import work
@@ -73,40 +72,6 @@ def run(*words, env=None, status=0, **more):
     return text
 
 
-def dump(db, leave_out=('timing',)):
-    """The statements of `.dump`, without those of some tables."""
-    with sqlite3.connect(db) as made:
-        return [line for line in made.iterdump()
-                if not any(f'INTO "{t}"' in line for t in leave_out)]
-
-
-def workers(folder):
-    """Return the processes of workers of a folder. A child that has not begun
-    its program yet looks like its worker, but is the sweep."""
-    found = {}
-    for pid in filter(str.isdigit, os.listdir('/proc')):
-        with contextlib.suppress(OSError):
-            with open(f'/proc/{pid}/cmdline', 'rb') as f:
-                words = f.read().split(b'\0')
-            if b'work' in words and folder.path.encode() in words and \
-                    b'python' in words[0]:
-                found[int(pid)] = parent(pid)
-    return [pid for pid, of in found.items() if of not in found]
-
-
-def parent(pid):
-    with open(f'/proc/{pid}/stat', encoding='ascii') as f:
-        return int(f.read().rpartition(')')[2].split()[1])
-
-
-def kill_one(folder):
-    pids = workers(folder)
-    if pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(chance.choice(pids), signal.SIGKILL)
-    return bool(pids)
-
-
 def expected(name, seeds):
     """Run a plan in this process; return the dump of its database."""
     folder = make_plan(name, seeds)
@@ -155,7 +120,7 @@ def disturb(folder, engine, db):
     killed = number = 0
     while engine.poll() is None:
         number += 1
-        killed += kill_one(folder)
+        killed += kill_one(folder, chance)
         if number % 4 == 2:
             spoil(folder)
         if number % 6 == 3:
@@ -290,7 +255,7 @@ else:
             made = by_slurm(cluster, 'array', 10, FAKE_SECONDS='0.3',
                             FAKE_COUNT=path('count'))
             cluster.wait(lambda: len(made.names()) >= 4)
-            cluster.wait(lambda: kill_one(made))
+            cluster.wait(lambda: kill_one(made, chance))
             cluster.wait(lambda: not cluster.jobs(), 180)
             assert not missing(made), missing(made)
             run('collect', path('array.db'), '--dir', made.path)

@@ -87,11 +87,10 @@ def sweep_of_worker():
     return None
 
 
-def start_worker():
+def start(*words):
     return subprocess.Popen(
-        [FARM, 'work', '--index', '0', '--of', '1', '--dir', farm.path,
-         '--sweep', path('sleeper')],
-        env={**os.environ, 'TMPDIR': path('tmp')})
+        [FARM, *words, '--dir', farm.path, '--sweep', path('sleeper')],
+        env={**os.environ, 'TMPDIR': path('tmp')}, stderr=subprocess.PIPE)
 
 
 with tap.test('a worker is killed: its sweep ends; the next worker removes '
@@ -100,7 +99,7 @@ with tap.test('a worker is killed: its sweep ends; the next worker removes '
         os.mkdir(path('tmp', name))
     write(f'tmp/{OTHERS[1]}/lock', '')
     os.symlink(OTHERS[1], path('tmp', OTHERS[0]))
-    with start_worker() as proc:
+    with start('work', '--index', '0', '--of', '1') as proc:
         wait(sweep_of_worker)
         pid, mine = sweep_of_worker()
         with scratch.folder() as (other, _):
@@ -121,6 +120,19 @@ with tap.test('a sweep that outlives its worker keeps its files'):
         proc.kill()
     with scratch.folder():
         assert not os.path.exists(mine)
+
+for engine in 'local', 'parallel':
+    if not shutil.which(engine) and engine == 'parallel':
+        tap.skip('submit parallel is ended', 'parallel is not installed')
+        continue
+    with tap.test(f'submit {engine} is ended: so are its workers and sweeps'):
+        with start('submit', engine) as proc:
+            wait(sweep_of_worker)
+            pid, _ = sweep_of_worker()
+            proc.terminate()
+            proc.wait(30)
+        wait(lambda p=pid: has_ended(p))
+        wait(lambda: there() == sorted(OTHERS))
 
 if os.geteuid():
     tap.skip('files of other users stay', 'it needs root')

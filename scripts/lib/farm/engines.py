@@ -3,12 +3,13 @@
 the numbers 0 to N - 1; which VM ran is said by the results, never by the
 engine. So what an engine lost is simply submitted again.
 """
-import concurrent.futures
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 
 from ..prepared import ROOT
 from . import FarmError, work
@@ -60,6 +61,24 @@ def tasks(lines):
     return min(len(lines), MOST_TASKS)
 
 
+def run_all(commands, stdin=subprocess.DEVNULL, terms=1):
+    """Run programs side by side; return the largest status. If this process
+    is ended they are, too, by so many SIGTERMs."""
+    procs = []
+    try:
+        for command in commands:
+            procs.append(subprocess.Popen(command, stdin=stdin))
+        return max(abs(proc.wait()) for proc in procs)
+    except BaseException:
+        for _ in range(terms):
+            for proc in procs:
+                proc.terminate()
+            time.sleep(0.5)
+        for proc in procs:
+            proc.wait()
+        raise
+
+
 # --- engines: each returns the exit status -----------------------------------
 
 def local(folder, lines, limits, more, dry):
@@ -70,10 +89,7 @@ def local(folder, lines, limits, more, dry):
     if dry:
         print('\n'.join(map(shlex.join, commands)))
         return 0
-    with concurrent.futures.ThreadPoolExecutor(of) as pool:
-        done = pool.map(lambda c: subprocess.run(c, check=False).returncode,
-                        commands)
-        return max(map(abs, done))
+    return run_all(commands)
 
 
 def parallel(folder, lines, limits, more, dry):
@@ -87,8 +103,11 @@ def parallel(folder, lines, limits, more, dry):
         return 0
     need('parallel', 'parallel')
     numbers = '\n'.join(map(str, range(of))) + '\n'
-    return subprocess.run(words, input=numbers.encode(),
-                          check=False).returncode
+    with tempfile.TemporaryFile() as f:
+        f.write(numbers.encode())
+        f.seek(0)
+        # The first SIGTERM only lets it start no more jobs.
+        return run_all([words], stdin=f, terms=2)
 
 
 def slurm(folder, lines, limits, more, dry):

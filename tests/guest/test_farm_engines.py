@@ -25,6 +25,8 @@ from scripts.lib.prepared import ROOT
 
 ap = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
 ap.add_argument('--short', action='store_true', help='100 lines, not 1000')
+ap.add_argument('--lines', type=int, default=1000, metavar='N',
+                help='lines of the long form (default 1000)')
 ap.add_argument('--seed', type=int, default=random.randrange(1 << 32))
 args = ap.parse_args()
 
@@ -34,7 +36,7 @@ chance = random.Random(args.seed)
 top = tempfile.mkdtemp(prefix='ka-test-engines.')
 FAKE = fake_farm.make(os.path.join(top, 'fake'))
 FARM = os.path.join(ROOT, 'scripts', 'farm')
-LINES = 100 if args.short else 1000
+LINES = 100 if args.short else args.lines
 PLAN = """
 batch = "n1"
 [axes]
@@ -114,19 +116,20 @@ def collect_and_kill(folder, db):
     assert procs[1].returncode in (0, 1), procs[1].returncode
 
 
-def disturb(folder, engine, db):
-    """Disturb an engine until it ends; return how many workers were
-    killed."""
+def disturb(folder, runs, db, more=None):
+    """Disturb an engine while runs() is true; return how many workers were
+    killed. more: called now and then."""
     killed = number = 0
-    while engine.poll() is None:
+    while runs():
         number += 1
         killed += kill_one(folder, chance)
         if number % 4 == 2:
             spoil(folder)
         if number % 6 == 3:
             collect_and_kill(folder, db)
+        if number % 20 == 19 and more:
+            more()
         time.sleep(0.05 + chance.random() * 0.3)
-    engine.communicate()
     return killed
 
 
@@ -138,28 +141,40 @@ def clean(folder):
             os.unlink(folder.file('results', name))
 
 
+def finish(folder, submit):
+    """Run what is left, undisturbed; return how many submits that took."""
+    for number in range(1, 6):
+        clean(folder)
+        submit()
+        state = run('status', '--dir', folder.path)
+        if 'missing' not in state and 'unreadable' not in state:
+            return number
+    raise AssertionError(state)
+
+
+def check_store(folder, name):
+    """The database is that of the undisturbed run."""
+    assert not missing(folder), len(missing(folder))
+    run('collect', path(name), '--dir', folder.path)
+    got = dump(path(name))
+    assert got == want, [x for x in got + want
+                         if (x in got) != (x in want)][:6]
+
+
+want = expected('calm', LINES // 2)
+
 if shutil.which('parallel'):
     with tap.test(f'{LINES} lines by parallel, killed and torn: the same '
                   'database'):
-        want = expected('calm', LINES // 2)
         made = make_plan('wild', LINES // 4)
         engine = start('submit', 'parallel', '--dir', made.path)
         time.sleep(2)
         make_plan('wild', LINES // 2)       # the plan has more lines now
-        killed = disturb(made, engine, path('wild.db'))
-        rounds = 0
-        while rounds < 5:
-            clean(made)
-            rounds += 1
-            text = run('submit', 'parallel', '--dir', made.path)
-            state = run('status', '--dir', made.path)
-            if 'missing' not in state and 'unreadable' not in state:
-                break
-        assert not missing(made), len(missing(made))
-        run('collect', path('wild.db'), '--dir', made.path)
-        got = dump(path('wild.db'))
-        assert got == want, [x for x in got + want
-                             if (x in got) != (x in want)][:6]
+        killed = disturb(made, lambda: engine.poll() is None, path('wild.db'))
+        engine.communicate()
+        rounds = finish(made, lambda: run('submit', 'parallel', '--dir',
+                                          made.path))
+        check_store(made, 'wild.db')
         assert killed > 3, killed
         tap.note(f'{killed} workers killed, {rounds} more submits')
 else:
@@ -244,12 +259,38 @@ def by_slurm(cluster, name, seeds, **more):
     return folder
 
 
+def submit_and_wait(cluster, folder):
+    run('submit', 'slurm', '--dir', folder.path, env=cluster.env)
+    cluster.wait(lambda: not cluster.jobs(), 3000)
+
+
+def many_by_slurm(cluster):
+    """As by parallel; slurmd is killed, too."""
+    made = make_plan('many', LINES // 4, vms=0)
+    run('submit', 'slurm', '--dir', made.path, env=cluster.env)
+    cluster.wait(made.names)
+    make_plan('many', LINES // 2, vms=0)
+    daemons = []
+
+    def kill_daemon():
+        cluster.kill_slurmd()
+        cluster.start_slurmd()
+        daemons.append(len(made.names()))
+
+    killed = disturb(made, cluster.jobs, path('many.db'), kill_daemon)
+    rounds = finish(made, lambda: submit_and_wait(cluster, made))
+    check_store(made, 'many.db')
+    assert killed > 3 and daemons, (killed, daemons)
+    tap.note(f'{killed} workers and {len(daemons)} times slurmd killed, '
+             f'{rounds} more submits')
+
+
 reason = why_not()
 if reason:
     tap.skip('an array of 20 VMs by Slurm', reason)
 else:
     os.mkdir(path('slurm'))
-    with Slurm(path('slurm')) as cluster:
+    with Slurm(path('slurm'), cpus=4, memory=8000) as cluster:
         with tap.test('an array of 20 VMs by Slurm, one worker killed: nothing '
                       'is lost or counted twice'):
             made = by_slurm(cluster, 'array', 10, FAKE_SECONDS='0.3',
@@ -278,6 +319,11 @@ else:
             assert not missing(made), missing(made)
             run('collect', path('daemon.db'), '--dir', made.path)
             assert dump(path('daemon.db')) == ten
+
+        if not args.short:
+            with tap.test(f'{LINES} lines by Slurm, killed and torn: the same '
+                          'database'):
+                many_by_slurm(cluster)
 
 shutil.rmtree(top)
 tap.done()

@@ -154,8 +154,8 @@ GUEST_SUITES = {
     'access': (('test_access', 'test_access_in', 'test_access_silence',
                 'test_access_verify', 'test_access_watch', 'test_quarantine'),
                7200),
-    'farm': (('test_farm', 'test_farm_engines', 'test_farm_vms',
-              'test_farm_work'), 7200),
+    'farm': (('test_farm', 'test_farm_boots', 'test_farm_engines',
+              'test_farm_vms', 'test_farm_work'), 7200),
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
     'faults': (('test_faults', 'test_fault_storm', 'test_scenarios'), 3600),
     'fault-sweep': (('test_fault_sweep', 'test_fault_sweep_parts'), 3600),
@@ -180,7 +180,7 @@ GUEST_SUITES = {
     'snapshot': (('test_snapshot',), 7200),
 }
 # Not in the quick form: they take long.
-LONG_PROGRAMS = ('test_access_storm', 'test_scribble')
+LONG_PROGRAMS = ('test_access_storm', 'test_farm_boots', 'test_scribble')
 # In no suite: its kernel is built from source.
 BY_HAND = ('test_kmemleak',)
 

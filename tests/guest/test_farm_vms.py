@@ -4,19 +4,21 @@
 and a module that leaks. Oracle: what these modules do: each job has the bugs of
 its module and no other, in each kernel, and the same ones in all.
 
-In the long form: two kernels and three seeds; 20 VMs by Slurm; many short
-boots, whose figures are in docs/farm.md.
+In the long form 20 VMs of two kernels and three seeds run by GNU parallel, and
+again by a Slurm of one node, where a worker is killed in the middle of a VM.
+Oracle: both databases have the same lines, verdicts and findings.
 """
 import argparse
+import contextlib
 import os
-import resource
 import shutil
-import sqlite3
+import signal
 import subprocess
 import tempfile
 import time
 
 from lib import oracle, slurm
+from lib.farm_workers import dump, workers
 from lib.tap import Tap
 from scripts.lib.farm import questions, store
 from scripts.lib.farm.folder import Folder
@@ -24,8 +26,6 @@ from scripts.lib.prepared import ROOT
 
 ap = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
 ap.add_argument('--short', action='store_true', help='one kernel, one seed')
-ap.add_argument('--boots', type=int, default=200, metavar='N',
-                help='short boots of the long form')
 args = ap.parse_args()
 
 tap = Tap()
@@ -59,15 +59,25 @@ SCRIPTS = {
     'life': 'insmod /share/ka_life.ko && rmmod ka_life\n',
     'wrong': 'insmod /share/ka_errors.ko kind=double-free\n',
     'leave': 'insmod /share/ka_leaky.ko plant=2 && rmmod ka_leaky\n',
+    'both': '. /share/wrong.sh; . /share/leave.sh\n',
 }
-BOOTS = """
-batch = "boots"
-[axes]
-kernel = ["6.12"]
-seed = "1-{}"
+MORE = """
 [[job]]
-name = "boot"
-append = "ka.end=poweroff no_timer_check"
+name = "both"
+kernel = ["6.12"]
+seed = "1-2"
+append = "ka.run=both ka.end=poweroff no_timer_check"
+options = ["--module-leaks"]
+share = "share-{kernel}"
+"""
+# What two runs of a plan have in common. Times, and which stack of the kernel
+# has how much memory, differ from boot to boot.
+SAME = """
+SELECT r.key, r.job, r.kernel, r.release, r.arch, r.seed, r.verdict, r.reason,
+    f.number, f.kind, f.title, f.alt, f.fold, f.exact, f.weak, f.blocks,
+    f.hidden
+FROM last AS r LEFT JOIN finding AS f ON r.key = f.key AND
+    r.attempt = f.attempt ORDER BY r.key, f.number
 """
 
 
@@ -81,11 +91,11 @@ def write(name, text):
     return path(name)
 
 
-def farm(*words, env=None):
+def farm(*words, env=None, status=0):
     done = subprocess.run([FARM, *words], stdin=subprocess.DEVNULL, text=True,
                           capture_output=True, check=False, env=env)
-    assert done.returncode == 0, done
-    return done.stdout
+    assert done.returncode == status, done
+    return done.stdout + done.stderr
 
 
 def make_share(kernel):
@@ -113,21 +123,10 @@ def bugs_of(view, job):
     return found
 
 
-for kernel in KERNELS:
-    make_share(kernel)
-
-with tap.test('each job has the bugs of its module and no other'):
-    seeds = 1 if args.short else 3
-    begin = time.monotonic()
-    folder = make_plan('jobs', PLAN.format(
-        kernels=', '.join(f'"{k}"' for k in KERNELS), seeds=seeds))
-    farm('submit', 'local', '--dir', folder.path)
-    took = time.monotonic() - begin
-    farm('collect', path('jobs.db'), '--dir', folder.path)
-    view = questions.View(store.Store(path('jobs.db')))
-    text = farm('report', path('jobs.db'), '--out', path('pages'))
+def check_bugs(view, text):
+    """The bugs of each job are those of its modules, in each kernel."""
     assert not view.broken() and not view.missing(), text
-    everywhere = seeds * len(KERNELS), set(KERNELS)
+    everywhere = SEEDS * len(KERNELS), set(KERNELS)
     assert not bugs_of(view, 'clean'), text
     wrong, = bugs_of(view, 'error').items()
     assert wrong[0].startswith('double-free in ka_err'), text
@@ -136,69 +135,106 @@ with tap.test('each job has the bugs of its module and no other'):
     assert left and all(t.startswith('leak in ') and runs == everywhere
                         for t, runs in left.items()), text
     assert len(view.bugs) == 1 + len(left), text
-    tap.note(f'{len(view.runs)} VMs in {took:.0f} s: {sorted(left)}')
+    if not args.short:
+        assert bugs_of(view, 'both') == {
+            title: (2, {'6.12'}) for title in (wrong[0], *left)}, text
+
+
+def collect(name):
+    """Collect a folder; return its view and report."""
+    farm('collect', path(name + '.db'), '--dir', path(name))
+    return (questions.View(store.Store(path(name + '.db'))),
+            farm('report', path(name + '.db'), '--out', path('pages')))
+
+
+SEEDS = 1 if args.short else 3
+ENGINE = 'local' if args.short else 'parallel'
+JOBS = PLAN.format(kernels=', '.join(f'"{k}"' for k in KERNELS),
+                   seeds=SEEDS) + ('' if args.short else MORE)
+for kernel in KERNELS:
+    make_share(kernel)
+
+with tap.test('each job has the bugs of its module and no other; a bug of two '
+              'kernels is one'):
+    begin = time.monotonic()
+    made = make_plan('jobs', JOBS)
+    farm('submit', ENGINE, '--dir', made.path)
+    took = time.monotonic() - begin
+    view, text = collect('jobs')
+    check_bugs(view, text)
+    tap.note(f'{len(view.runs)} VMs by {ENGINE} in {took:.0f} s')
     tap.note(text)
 
 # --- the long form -----------------------------------------------------------
 
 
-def folder_bytes(folder):
-    return sum(os.path.getsize(os.path.join(at, name))
-               for at, _, names in os.walk(folder.path) for name in names)
+def children(pid):
+    with contextlib.suppress(OSError), \
+            open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as f:
+        return [int(word) for word in f.read().split()]
+    return []
 
 
-def figures(db):
-    with sqlite3.connect(db) as made:
-        return made.execute(
-            'SELECT count(*), avg(cpu_s), avg(wall_s), avg(bytes), max(bytes)'
-            ' FROM timing').fetchone()
+def vms(folder):
+    """Return (worker, QEMU) of each VM that runs."""
+    return [(worker, qemu) for worker in workers(folder)
+            for sweep in children(worker) for qemu in children(sweep)]
 
 
-def memory_peak():
-    """Peak of the resident memory of the largest child so far, in MiB."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
+def kill_one(cluster, folder):
+    """Kill a worker in the middle of a VM; the VM must end, too."""
+    cluster.wait(lambda: len(folder.names()) >= 4, 600)
+    cluster.wait(lambda: vms(folder), 600)
+    time.sleep(3)
+    worker, qemu = vms(folder)[0]
+    os.kill(worker, signal.SIGKILL)
+    cluster.wait(lambda: not os.path.exists(f'/proc/{qemu}'), 60)
 
 
-def try_boots(n):
-    folder = make_plan('boots', BOOTS.format(n))
-    begin = time.monotonic()
-    farm('submit', 'parallel', '--dir', folder.path)
-    wall = time.monotonic() - begin
-    begin = time.monotonic()
-    farm('collect', path('boots.db'), '--dir', folder.path)
-    collect = time.monotonic() - begin
-    runs, cpu, each, mean, most = figures(path('boots.db'))
-    assert runs >= n and most < 64 << 10, (runs, most)
-    size = folder_bytes(folder) / runs
-    assert size < 128 << 10, size
-    db = os.path.getsize(path('boots.db')) / runs
-    tap.figures('farm', boots=runs, wall=round(wall), cpu_a_boot=round(cpu, 2),
-                wall_a_boot=round(each, 2), bytes_a_result=round(mean),
-                bytes_a_run_in_folder=round(size), bytes_a_run_in_db=round(db),
-                collect_s_a_thousand=round(collect * 1000 / runs, 2),
-                peak_mib=memory_peak())
-    view = questions.View(store.Store(path('boots.db')))
-    assert not view.broken() and not view.missing(), view.broken()
+def by_slurm():
+    """Run the same plan; return (folder, view, report)."""
+    os.mkdir(path('slurm'))
+    with slurm.Slurm(path('slurm')) as cluster:
+        made = make_plan('array', JOBS)
+        farm('submit', 'slurm', '--dir', made.path, env=cluster.env)
+        kill_one(cluster, made)
+        cluster.wait(lambda: not cluster.jobs(), 3000)
+        return made, *collect('array')
+
+
+def tear(folder):
+    """Cut a result in the middle; return its name."""
+    name = folder.result_name(*folder.names()[0])
+    torn = folder.file('results', name)
+    os.truncate(torn, os.path.getsize(torn) // 2)
+    return name
+
+
+def long_form():
+    with tap.test('the same by Slurm, a worker is killed: the same store'):
+        made, view, text = by_slurm()
+        check_bugs(view, text)
+        got, want = (store.Store(path(name)).rows(SAME)
+                     for name in ('array.db', 'jobs.db'))
+        assert got == want, [(a, b) for a, b in zip(got, want) if a != b][:4]
+        assert len({row[0] for row in got}) == 20
+    with tap.test('collecting again changes nothing; a torn result is named '
+                  'and skipped'):
+        before = dump(path('array.db'), ())
+        collect('array')
+        assert dump(path('array.db'), ()) == before
+        name = tear(made)
+        text = farm('collect', path('array.db'), '--dir', made.path, status=1)
+        assert f"'{name}': skipped: " in text, text
+        assert dump(path('array.db'), ()) == before
 
 
 if not args.short:
-    if args.boots:
-        with tap.test(f'{args.boots} boots: sizes stay small'):
-            try_boots(args.boots)
     reason = slurm.why_not()
     if reason:
         tap.skip('20 VMs by Slurm', reason)
     else:
-        os.mkdir(path('slurm'))
-        with slurm.Slurm(path('slurm')) as cluster, \
-                tap.test('20 VMs by Slurm: each has a result'):
-            folder = make_plan('twenty', BOOTS.format(20))
-            farm('submit', 'slurm', '--dir', folder.path, env=cluster.env)
-            cluster.wait(lambda: not cluster.jobs(), 3000)
-            farm('collect', path('twenty.db'), '--dir', folder.path)
-            view = questions.View(store.Store(path('twenty.db')))
-            assert len(view.runs) == 20 and not view.missing()
-            assert not view.broken(), view.broken()
+        long_form()
 
 shutil.rmtree(top)
 tap.done()

@@ -29,7 +29,8 @@ C_FOLDERS = ('guest-symbols', 'kalloc-tracer', 'monitor-cmds', 'tests')
 LIBRARY = C_FOLDERS[:3]
 LICENCE = 'SPDX-License-Identifier: GPL-2.0-or-later'
 # Files that are data, not source.
-NO_LICENCE = re.compile(r'(^|/)(COPYING|series|corpus/|golden/|data/|cases?/)|'
+NO_LICENCE = re.compile(r'(^|/)(COPYING|series|corpus/|golden/|data/|cases?/|'
+                        r'debian/(?!rules$))|'
                         r'\.(patch|md|json|txt|expected|map|gitignore)$|'
                         r'^tests/replay/|^\.gitignore$|^\.gitattributes$')
 LONG_LINES = re.compile(r'\.(c|h|py|sh|build)$|^scripts/[^/]+$')
@@ -46,6 +47,7 @@ BANNED = {
 BANNED_CALL = re.compile(r'(?<![\w>.])(' + '|'.join(BANNED) + r')\s*\(')
 PUBLIC = re.compile(r'^[^/]+/(\w+\.h|api/[^/]+\.h)$')
 GOTO = re.compile(r'\bgoto\b')
+MAKEFILE = re.compile(r'(^|/)debian/rules$')     # its lines begin with tabs
 MARKS = re.compile(r'\b(TODO|FIXME|XXX)\b')
 
 
@@ -98,7 +100,7 @@ def check_columns(files):
 def check_blanks(files):
     """no tabs and no blanks at the end of lines"""
     for path in files:
-        if not (is_c(path) or is_script(path)):
+        if not (is_c(path) or is_script(path)) or MAKEFILE.search(path):
             continue
         for i, line in enumerate(lines_of(path), 1):
             if '\t' in line:

@@ -27,6 +27,7 @@ declare -A step_packages=(
     [shells]="zsh fish"
     [drgn]="python3-drgn"
     [man]="mandoc man-db"
+    [package]="debhelper dh-python fakeroot lintian debootstrap"
     [heaptrack]="heaptrack"
     [openmetrics]="python3-prometheus-client"
     [findings]="python3-junitparser python3-jsonschema"

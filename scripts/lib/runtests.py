@@ -159,7 +159,7 @@ GUEST_SUITES = {
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
     'faults': (('test_faults', 'test_fault_storm', 'test_scenarios'), 3600),
     'fault-sweep': (('test_fault_sweep', 'test_fault_sweep_parts'), 3600),
-    'install': (('test_install', 'test_qemu_wrapper'), 1800),
+    'install': (('test_install', 'test_packages', 'test_qemu_wrapper'), 10800),
     'journal': (('test_journal',), 3600),
     'leaks': (('test_leaks', 'test_leaks_called', 'test_module_leaks',
                'test_unloaded'), 3600),
@@ -180,7 +180,8 @@ GUEST_SUITES = {
     'snapshot': (('test_snapshot',), 7200),
 }
 # Not in the quick form: they take long.
-LONG_PROGRAMS = ('test_access_storm', 'test_farm_boots', 'test_scribble')
+LONG_PROGRAMS = ('test_access_storm', 'test_farm_boots', 'test_packages',
+                 'test_scribble')
 # In no suite: its kernel is built from source.
 BY_HAND = ('test_kmemleak',)
 

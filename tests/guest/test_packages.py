@@ -1,0 +1,200 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Debian packages install in a fresh system beside the distribution's
+QEMU, work there for a user who is not root, and leave nothing when they are
+removed.
+
+Oracle: apt, dpkg, lintian (in scripts/package), and the files of the system.
+
+usage: test_packages.py [--release 12|13]... [--packages FOLDER]
+
+Without --release: both. Root is needed. FOLDER has packages that
+scripts/package made before; they are not made again then.
+"""
+import argparse
+import atexit
+import glob
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+from lib.tap import Tap
+from scripts.lib.prepared import ROOT, kernel_file
+
+RECIPE = os.path.join(ROOT, 'scripts', 'package.d', 'Containerfile')
+SYSTEM = os.path.join(ROOT, 'scripts', 'lib', 'root')
+# A kernel panics if the host is too busy for its test of the timer.
+APPEND = 'no_timer_check'
+# The newest kernel of /boot, in the background; ka is asked at its shell.
+BOOT = f"""
+ka-run --append {APPEND} --dir ~/vm >~/console 2>&1 </dev/null &
+for i in $(seq 600); do
+    ! grep -q KA-END ~/console || break
+    kill -0 $! || break
+    sleep 1
+done
+ka -q ~/vm/qmp.sock stat -j || tail -n 40 ~/console >&2
+kill $!
+wait
+"""
+# The beginnings of paths that apt and dpkg change, or that are the user's.
+OTHERS = ('./home/', './tmp/', './debs/', './proc/', './dev/', './sys/',
+          './run/', './var/cache/', './var/log/', './var/lib/apt/',
+          './var/lib/dpkg/', './etc/ld.so.cache')
+
+ap = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
+ap.add_argument('--release', action='append', choices=('12', '13'))
+ap.add_argument('--packages', metavar='FOLDER',
+                help='test the packages that are there')
+args = ap.parse_args()
+tap = Tap()
+work = tempfile.mkdtemp(prefix='ka-packages.')
+atexit.register(shutil.rmtree, work, ignore_errors=True)
+
+
+def make_packages(release):
+    """Return the files of the two packages."""
+    folder = args.packages
+    if not folder:
+        folder = os.path.join(work, 'debs' + release)
+        os.mkdir(folder)
+        subprocess.run([os.path.join(ROOT, 'scripts', 'package'), '--release',
+                        release, '--output', folder], check=True,
+                       stdout=subprocess.PIPE)
+    found = sorted(glob.glob(os.path.join(folder, f'ka*~deb{release}.*.deb')))
+    assert [os.path.basename(p).split('_')[0] for p in found] == [
+        'ka-qemu', 'ka'], found
+    return found
+
+
+class System:
+    """A fresh system of a release, in a folder."""
+
+    def __init__(self, release):
+        self.folder = os.path.join(work, release)
+        subprocess.run([SYSTEM, 'make', release, self.folder], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.run('useradd', '--create-home', 'tester')
+        image = kernel_file('6.12')
+        shutil.copy(image, os.path.join(self.folder, 'boot', 'vmlinuz-6.12'))
+        os.mkdir(os.path.join(self.folder, 'debs'))
+
+    def run(self, *command, fails=False):
+        done = subprocess.run([SYSTEM, 'run', self.folder, *command],
+                              check=False, text=True, capture_output=True)
+        if not fails:
+            assert done.returncode == 0, done
+        return done
+
+    def user(self, script, user='tester'):
+        """Run a script as a user; return its output."""
+        return self.run('runuser', '-u', user, '--', 'env',
+                        'HOME=/home/' + user, 'sh', '-c', script).stdout
+
+    def add(self, *packages):
+        self.run('apt-get', 'install', '-y', *packages)
+
+    def add_files(self, files):
+        for path in files:
+            shutil.copy(path, os.path.join(self.folder, 'debs'))
+        self.add(*('/debs/' + os.path.basename(path) for path in files))
+
+    def files(self):
+        out = self.run('find', '.', '-xdev').stdout
+        return {p for p in out.splitlines() if not p.startswith(OTHERS)}
+
+
+def check_programs(system):
+    for name in ('ka', 'ka-run', 'ka-sweep', 'ka-fault-sweep', 'ka-farm'):
+        assert 'usage' in system.user(name + ' --help').lower(), name
+    for arch in 'x86_64', 'aarch64', 'riscv64':
+        said = system.user(f'ka-qemu-system-{arch} --version')
+        assert said.startswith('QEMU emulator version 10.0'), said
+    said = system.user('ka-run --version')
+    assert '/usr/libexec/ka/qemu-system-x86_64' in said, said
+    system.user('python3 -c "import ka"')
+
+
+def check_stat(text):
+    stat = json.loads(text.splitlines()[0])
+    assert stat['tracing.kernel'] == 'recognised', stat
+    assert stat['events.checked'] > 10000, stat
+
+
+def check_sweep(system, user='tester', program='ka-sweep'):
+    said = system.user(program + ' --kernel /boot/vmlinuz-6.12 --timeout 300 '
+                       f"--append '{APPEND} ka.end=poweroff'", user)
+    assert said.startswith('swept at end'), said
+
+
+def container_steps():
+    """Yield the words and texts of the recipe of a container."""
+    with open(RECIPE, encoding='utf-8') as f:
+        text = f.read().replace('\\\n', ' ')
+    for line in text.splitlines():
+        if line.strip() and not line.startswith('#'):
+            word, _, rest = line.partition(' ')
+            yield word, rest
+
+
+def check_container(release, files):
+    """Do what the recipe says in a fresh system: there may be no engine for
+    containers here."""
+    system = System(release)
+    os.mkdir(os.path.join(system.folder, 'packages'))
+    user = entry = None
+    for word, rest in container_steps():
+        if word == 'COPY':
+            assert rest.split()[-1] == '/packages/', rest
+            for path in files:
+                shutil.copy(path, os.path.join(system.folder, 'packages'))
+        elif word == 'RUN':
+            system.run('sh', '-c', rest)
+        elif word == 'USER':
+            user = rest
+        elif word == 'ENTRYPOINT':
+            entry, = json.loads(rest)
+    check_sweep(system, user, entry)
+
+
+def check_release(release):
+    name = f'Debian {release}'
+    with tap.test(f'{name}: the packages are made, lintian finds no error'):
+        files = make_packages(release)
+    with tap.test(f'{name}: a fresh system'):
+        system = System(release)
+        # It is there before ours, and stays.
+        system.add('--no-install-recommends', 'qemu-system-x86')
+        before = system.files()
+    with tap.test(f'{name}: they install beside the distribution\'s QEMU'):
+        system.add_files(files)
+        system.run('dpkg', '--verify', 'ka', 'ka-qemu', 'qemu-system-x86')
+        said = system.user('qemu-system-x86_64 --version')
+        assert said.startswith('QEMU emulator version'), said
+    with tap.test(f'{name}: each program starts'):
+        check_programs(system)
+    with tap.test(f'{name}: as a user ka-run boots, and ka answers'):
+        check_stat(system.user(BOOT))
+    with tap.test(f'{name}: as a user ka-sweep boots and gives its status'):
+        check_sweep(system)
+    with tap.test(f'{name}: removal leaves nothing'):
+        system.run('apt-get', 'purge', '-y', 'ka', 'ka-qemu')
+        system.run('apt-get', 'autoremove', '--purge', '-y')
+        left = sorted(system.files() - before)
+        assert not left, left
+        gone = sorted(before - system.files())
+        assert not gone, gone
+        assert not glob.glob(os.path.join(
+            system.folder, 'var/lib/dpkg/info/ka*')), 'dpkg knows them'
+    with tap.test(f'{name}: the recipe of a container sweeps'):
+        check_container(release, files)
+
+
+if os.getuid():
+    tap.skip('the packages in fresh systems', 'root is needed')
+else:
+    for wanted in args.release or ('12', '13'):
+        check_release(wanted)
+tap.done()

@@ -155,7 +155,7 @@ GUEST_SUITES = {
                 'test_access_verify', 'test_access_watch', 'test_quarantine'),
                7200),
     'farm': (('test_farm', 'test_farm_boots', 'test_farm_engines',
-              'test_farm_vms', 'test_farm_work'), 7200),
+              'test_farm_use', 'test_farm_vms', 'test_farm_work'), 7200),
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
     'faults': (('test_faults', 'test_fault_storm', 'test_scenarios'), 3600),
     'fault-sweep': (('test_fault_sweep', 'test_fault_sweep_parts'), 3600),

@@ -57,7 +57,7 @@ class Prober:
         folder.make()
         worker = work.Worker(folder, plan.Limits(), self.program,
                              lambda _: None)
-        absent = broken = 0
+        absent, broken, why = 0, 0, ''
         for line in self.lines(kernel, self.runs * 2):
             attempt = folder.attempts().get(line.key, 0)
             if not attempt:
@@ -70,22 +70,29 @@ class Prober:
                 self.say(f'{kernel}: has the bug, seed {line.seed}')
                 return BAD
             done = result['verdict'] != 'broken' and not result['reason']
+            why = result['reason'] or why
             absent, broken = absent + done, broken + (not done)
             if absent == self.runs:
                 self.say(f'{kernel}: {absent} runs without the bug')
                 return GOOD
-        self.say(f'{kernel}: {broken} runs were not complete')
+        self.say(f'{kernel}: {broken} runs were not complete: {why}')
         return UNKNOWN
 
 
-def seeds(lines):
-    """Return a function: kernel, number -> lines, made of the first line of a
-    plan, one for each seed from 1 on."""
-    first = lines[0].__dict__
+def lines_of(path, job):
+    """Return a function: kernel, number -> the lines of a job of a plan with
+    that kernel and so many seeds. Other axes have their first values."""
 
     def make(kernel, most):
-        return [plan.Line(**{**first, 'batch': 'bisect', 'kernel': kernel,
-                             'seed': n}) for n in range(1, most + 1)]
+        if '/' in kernel:
+            kernel = os.path.abspath(kernel)
+        lines = plan.select(plan.read_file(
+            path, 'bisect', {'kernel': [kernel], 'seed': f'1-{most}'}).lines,
+            [f'job={job}'] if job else [])
+        if not lines:
+            raise FarmError(f"no job '{job}' in the plan")
+        return [line for line in lines if (line.job, line.smp, line.mem) ==
+                (lines[0].job, lines[0].smp, lines[0].mem)]
 
     return make
 
@@ -96,7 +103,9 @@ def bisect(kernels, probe):
     for kernel, want in (kernels[0], GOOD), (kernels[-1], BAD):
         got = probe(kernel)
         if got != want:
-            raise FarmError(f'{kernel} is {got}, it should be {want}')
+            raise FarmError(f'{kernel} is {got}, it should be {want}: the '
+                            'first kernel must be without the bug, the last '
+                            'one must have it')
     good, bad, unknown = 0, len(kernels) - 1, set()
     while True:
         between = [i for i in range(good + 1, bad) if i not in unknown]

@@ -69,6 +69,12 @@ def words_of(row, decided):
     return words
 
 
+def titles(store):
+    """Return the titles of all findings."""
+    return {t for title, alt in store.rows('SELECT title, alt FROM finding')
+            for t in (title, *alt.split('\n'))}
+
+
 def find(store):
     """Return all bugs of a database: those first that were seen first."""
     decided = dict(store.rows('SELECT title, bug FROM decision'))

@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 from ..findings import clean
-from . import (FarmError, bisect, engines, kcidb, pages, plan, results, store,
-               texts, work)
+from . import (FarmError, bisect, bugs, engines, kcidb, pages, plan, results,
+               store, texts, work)
 from .folder import Folder
 from .questions import View
 
@@ -36,10 +36,11 @@ def do_plan(args):
     lines = plan.select(made.lines, args.only)
     if not lines:
         raise FarmError('--only leaves no line')
+    for text in plan.missing_here(lines):
+        print(f'ka-farm: warning: {text}', file=sys.stderr)
     if args.dry_run:
         for line in lines:
-            print(line.key, line.job, line.kernel, f'seed={line.seed}',
-                  f'smp={line.smp}', f'mem={line.mem}', line.append)
+            print(line, line.append)
     else:
         Folder(args.dir).write_plan(lines, made.limits)
     print(f'{len(lines)} VMs', file=sys.stderr)
@@ -62,28 +63,32 @@ def do_submit(args):
                                args.dry_run) else 0
 
 
+def state_of(folder, line, attempts):
+    """Return (verdict, why) of a line."""
+    attempt = attempts.get(line.key)
+    if not attempt:
+        return 'missing', ''
+    path = folder.file('results', folder.result_name(line.key, attempt))
+    try:
+        r = results.read(path, line.key, attempt)
+        return r['verdict'], r['reason']
+    except results.BadResult as e:
+        return 'unreadable', str(e)
+
+
 def do_status(args):
     folder = Folder(args.dir)
     lines, _ = folder.plan()
-    attempts, counts, missing = folder.attempts(), {}, []
+    attempts, counts, named = folder.attempts(), {}, []
     for line in lines:
-        attempt = attempts.get(line.key)
-        verdict = 'missing'
-        if attempt:
-            try:
-                verdict = results.read(
-                    folder.file('results',
-                                folder.result_name(line.key, attempt)),
-                    line.key, attempt)['verdict']
-            except results.BadResult:
-                verdict = 'unreadable'
+        verdict, why = state_of(folder, line, attempts)
         counts[verdict] = counts.get(verdict, 0) + 1
-        if verdict in ('missing', 'unreadable'):
-            missing.append(line)
+        if verdict not in ('clean', 'found'):
+            named.append(f'{verdict}: {line}' + (f': {why}' if why else ''))
     print(f'{len(lines)} VMs: ' + ', '.join(
         f'{n} {v}' for v, n in sorted(counts.items())))
-    for line in missing if args.verbose else ():
-        print(f'{line.key} {line.job} {line.kernel} seed {line.seed}')
+    for text in named if args.verbose else ():
+        print(text)
     return 0
 
 
@@ -111,6 +116,9 @@ def do_report(args):
 
 def do_bug(args):
     """Write a decision of a person, or remove it."""
+    if args.title not in bugs.titles(store.Store(args.db)):
+        print(f"ka-farm: warning: no finding has the title '{args.title}' yet",
+              file=sys.stderr)
     with store.writer(args.db) as db, db.change() as change:
         change.execute('DELETE FROM decision WHERE title = ?', (args.title,))
         if args.name:
@@ -122,14 +130,12 @@ def do_bug(args):
 # --- bisect ------------------------------------------------------------------
 
 def prober(args):
-    lines = plan.select(plan.read_file(args.plan, 'bisect').lines,
-                        [f'job={args.job}'] if args.job else [])
-    if not lines:
-        raise FarmError(f"no job '{args.job}' in the plan")
+    lines = bisect.lines_of(args.plan, args.job)
+    lines('none', 1)        # a bad plan or job ends the program here
     wanted = bisect.Wanted(args.bug, store.Store(args.db) if args.db else
                            None)
     runs = args.seeds or bisect.runs_needed(args.rate)
-    return bisect.Prober(bisect.seeds(lines), wanted, runs, args.sweep)
+    return bisect.Prober(lines, wanted, runs, args.sweep)
 
 
 def do_bisect(args):
@@ -222,7 +228,7 @@ def submit_options(ap):
 
 def status_options(ap):
     ap.add_argument('-v', dest='verbose', action='store_true',
-                    help='name the VMs without a result')
+                    help='name the VMs without a result, and broken ones')
     add_dir(ap)
 
 

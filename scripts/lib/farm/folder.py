@@ -97,7 +97,7 @@ class Folder:
         try:
             names = os.listdir(self.results)
         except OSError as e:
-            raise FarmError(str(e)) from e
+            raise FarmError(f'{e}; ka-farm plan makes this folder') from e
         found = (RESULT.fullmatch(name) for name in names)
         return sorted((m[1], int(m[2])) for m in found if m)
 

@@ -12,6 +12,7 @@
 The key of a line is a hash of all that it says. So the same plan has the same
 keys, and a line whose result is there need not run again.
 """
+import collections
 import dataclasses
 import datetime
 import fnmatch
@@ -22,6 +23,7 @@ import os
 import re
 import tomllib
 
+from ..prepared import paths
 from . import FarmError
 
 MOST_LINES = 100000
@@ -59,6 +61,10 @@ class Line:
     @property
     def text(self):
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+    def __str__(self):
+        return f'{self.key} {self.job} {self.kernel} seed={self.seed} ' \
+            f'smp={self.smp} mem={self.mem}'
 
     @property
     def key(self):
@@ -168,15 +174,16 @@ def table(value, keys, what):
 
 
 class Plan:
-    """The lines of a plan file, and its limits."""
+    """The lines of a plan file, and its limits. values: of axes, instead of
+    those of the file."""
 
-    def __init__(self, text, folder, batch=None):
+    def __init__(self, text, folder, batch=None, values=None):
         try:
             whole = tomllib.loads(text)
         except tomllib.TOMLDecodeError as e:
             raise FarmError(f'plan: {e}') from e
         table(whole, ('batch', 'axes', 'job', 'limits'), 'plan')
-        self.folder = folder
+        self.folder, self.values = folder, values or {}
         self.batch = batch or whole.get('batch') or \
             datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d')
         self.axes = table(whole.get('axes', {}), AXES, '[axes]')
@@ -195,7 +202,8 @@ class Plan:
     def _add(self, job):
         name = job.get('name', '')
         what = f"job '{name}'"
-        axes = {**self.axes, **{k: job[k] for k in AXES if k in job}}
+        axes = {**self.axes, **{k: job[k] for k in AXES if k in job},
+                **self.values}
         if 'kernel' not in axes:
             raise FarmError(f'{what}: no kernel')
         values = {k: axis(k, v, what) for k, v in axes.items()}
@@ -227,14 +235,14 @@ def read_limits(value):
     return Limits(**value)
 
 
-def read_file(path, batch=None):
+def read_file(path, batch=None, values=None):
     """Return the plan of a file."""
     try:
         with open(path, encoding='utf-8') as f:
             text = f.read(1 << 20)
     except (OSError, UnicodeDecodeError) as e:
         raise FarmError(f'plan: {e}') from e
-    return Plan(text, os.path.dirname(os.path.realpath(path)), batch)
+    return Plan(text, os.path.dirname(os.path.realpath(path)), batch, values)
 
 
 # --- lines -------------------------------------------------------------------
@@ -251,6 +259,21 @@ def select(lines, only):
             fnmatch.fnmatchcase(str(getattr(line, key)), p)
             for p in patterns)]
     return lines
+
+
+def missing_here(lines):
+    """Yield a text for each kernel, initrd and share that is not on this
+    machine. Workers may run on another one, so that is no error."""
+    known = {k.removeprefix('kernel-') for k, v in paths().items() if v}
+    counts = collections.Counter(
+        (name, getattr(line, name)) for line in lines
+        for name in ('kernel', *PATHS))
+    for (name, value), n in counts.items():
+        if value in ('', 'none') or value in known or os.path.exists(value):
+            continue
+        why = 'there is no such file' if '/' in value else \
+            'no kernel of that name is prepared'
+        yield f'{name} {value}: {why} on this machine ({n} VMs)'
 
 
 def from_dict(value, what):

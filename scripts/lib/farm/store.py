@@ -9,6 +9,7 @@ A database must be on a local disk, not on NFS.
 import contextlib
 import fcntl
 import json
+import os
 import sqlite3
 
 from . import FarmError, results
@@ -66,6 +67,8 @@ class Store:
 
     def __init__(self, path, write=False):
         self.path = path
+        if not write and not os.path.exists(path):
+            raise FarmError(f'{path}: no such file; ka-farm collect makes it')
         try:
             self.db = sqlite3.connect(
                 path if write else f'file:{quote(path)}?mode=ro',

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What users of ka-farm meet: files that are missing, runs that are broken,
+names that do not exist. Each has one line that says what is wrong. VMs are
+those of lib/fake_farm.py."""
+import os
+import shutil
+import subprocess
+import tempfile
+
+from lib import fake_farm
+from lib.tap import Tap
+from scripts.lib.farm import bisect
+from scripts.lib.prepared import ROOT
+
+tap = Tap()
+top = tempfile.mkdtemp(prefix='ka-test-use.')
+FAKE = fake_farm.make(os.path.join(top, 'fake'))
+FARM = os.path.join(ROOT, 'scripts', 'farm')
+PLAN = """
+batch = "n1"
+[axes]
+kernel = ["old", "./no/bzImage"]
+seed = "8-9"
+smp = [1, 4]
+[[job]]
+name = "boot"
+append = "ka.n={seed}"
+share = "share/{kernel}"
+"""
+
+
+def path(*names):
+    return os.path.join(top, *names)
+
+
+def write(name, text):
+    with open(path(name), 'w', encoding='utf-8') as f:
+        f.write(text)
+    return path(name)
+
+
+def farm(*args, status=0):
+    done = subprocess.run([FARM, *args], stdin=subprocess.DEVNULL, text=True,
+                          capture_output=True, timeout=300, check=False,
+                          cwd=top)
+    assert done.returncode == status, f'{done.returncode} {args}: {done}'
+    return done.stdout + done.stderr
+
+
+with tap.test('plan names what is not on this machine'):
+    text = farm('plan', write('p.toml', PLAN), '--dir', path('d'))
+    for name, why in (
+            ('kernel old', 'no kernel of that name is prepared'),
+            (f"kernel {path('no/bzImage')}", 'there is no such file'),
+            (f"share {path('share/old')}", 'there is no such file')):
+        assert f'ka-farm: warning: {name}: {why} on this machine (4 VMs)\n' \
+            in text, text
+    os.makedirs(path('share/old'))
+    assert 'share/old' not in farm('plan', path('p.toml'), '--dry-run')
+
+with tap.test('status -v names VMs that are missing, broken or unreadable'):
+    farm('plan', path('p.toml'), '--only', 'kernel=old', '--dir', path('d'))
+    text = farm('status', '-v', '--dir', path('d'))
+    assert text.startswith('4 VMs: 4 missing\n') and all(
+        f'boot old seed={seed} smp={smp} mem=1G\n' in text
+        for seed in (8, 9) for smp in (1, 4)), text
+    farm('work', '--index', '0', '--of', '1', '--dir', path('d'), '--sweep',
+         FAKE)
+    text = farm('status', '-v', '--dir', path('d'))
+    assert text.startswith('4 VMs: 2 broken, 2 found\n'), text
+    assert 'boot old seed=9 smp=4 mem=1G: the guest panicked: ' in text, text
+
+with tap.test('folders and databases that do not exist are named'):
+    for words, text in (
+            (('report', 'no.db'), 'no.db: no such file; ka-farm collect makes'),
+            (('bug', 'no.db', 'x', 'y'), 'no.db: no such file'),
+            (('collect', 'x.db', '--dir', 'no'), 'ka-farm plan makes this'),
+            (('status', '--dir', 'no'), 'ka-farm plan writes it')):
+        said = farm(*words, status=2)
+        assert text in said and said.count('\n') == 1, said
+    assert not os.path.exists(path('no.db'))
+
+with tap.test('a decision about a title that no finding has: a warning'):
+    farm('collect', path('x.db'), '--dir', path('d'))
+    assert "has the title 'leak in x'" in farm('bug', path('x.db'),
+                                               'leak in x', 'one')
+    assert farm('bug', path('x.db'), 'leak in probe_it', 'one') == ''
+
+with tap.test('bisect: each kernel has its share, and each line its seed'):
+    lines = bisect.lines_of(path('p.toml'), 'boot')('new', 3)
+    assert [(x.kernel, x.share, x.append, x.smp) for x in lines] == [
+        ('new', path('share/new'), f'ka.n={seed}', 1) for seed in (1, 2, 3)]
+
+with tap.test('bisect says why a kernel cannot be judged'):
+    text = farm('bisect', path('p.toml'), '--bug', 'x', '--kernel', 'none',
+                '--kernel', 'new', '--sweep', FAKE, status=2)
+    assert 'none: 2 runs were not complete: ' in text, text
+    assert 'the first kernel must be without the bug' in text, text
+
+shutil.rmtree(top)
+tap.done()

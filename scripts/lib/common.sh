@@ -52,6 +52,10 @@ hash_files() {
     done | hash_of
 }
 
+# paths_owner: print the first line of the variable KA_PATHS; the others are
+# what scripts/setup --paths prints.
+paths_owner() { printf '%s|%s|%s\n' "$KA_ROOT" "$KA_CACHE" "${KA_BUILD-}"; }
+
 # new_tmp NAME: make an empty folder for an artefact, and print its path.
 new_tmp() {
     mkdir -p "$KA_CACHE/tmp"

@@ -322,17 +322,25 @@ missing_efi() {
 
 initramfs_src=$KA_ROOT/scripts/initramfs
 
+# initramfs_hash: print the hash of what is the same in each initramfs.
+initramfs_hash() {
+    local files
+    mapfile -t files < <(find "$initramfs_src" -type f | sort)
+    hash_files "${files[@]}" "$KA_ROOT/scripts/lib/mkinitramfs.py"
+}
+
+# initramfs_folder NAME: print its folder. The variable initramfs_common may
+# have the output of initramfs_hash.
 initramfs_folder() {
-    local files kernel busybox
+    local kernel busybox
     kernel=$(kernel_folder "$1")
     if [ -z "$kernel" ]; then
         echo "$KA_CACHE/initramfs/$1-none"
         return
     fi
     busybox=$(busybox_folder "$(kernel_arch "$1")")/busybox
-    mapfile -t files < <(find "$initramfs_src" -type f | sort)
     printf '%s/initramfs/%s-%s\n' "$KA_CACHE" "$1" "$({
-        hash_files "${files[@]}" "$KA_ROOT/scripts/lib/mkinitramfs.py"
+        echo "${initramfs_common:-$(initramfs_hash)}"
         stat -c %s "$busybox" 2>/dev/null
         cat "$kernel/id"
         echo "${arch_disks[$(arch_name "$(kernel_arch "$1")")]}"

@@ -47,9 +47,10 @@ def copy_sources(to):
 
 
 def build(source, folder, qemu_include, compiler='cc', targets=(PLUGIN,)):
-    """Build the sources in a folder; return the path of the plugin."""
+    """Build the sources in a folder; return the path of the plugin. Meson
+    itself uses ccache only if no compiler is named."""
     run('meson', 'setup', folder, source, '-Dqemu_include=' + qemu_include,
-        env={'CC': compiler})
+        env={'CC': 'ccache ' + compiler})
     run('ninja', '-C', folder, *targets,
         env={'CCACHE_DIR': cache_folder('ccache')})
     return os.path.join(folder, PLUGIN)

@@ -47,6 +47,9 @@ def address_programs():
     UBSan."""
     env = {'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1',
            'G_SLICE': 'always-malloc'}
+    if SHORT:       # the first kernel; the suite unit reads all
+        kernels = os.environ.get('KA_TEST_KERNELS', '')
+        env['KA_TEST_KERNELS'] = kernels.split(':')[0]
     for suite in ('unit', 'corpus'):
         for name, command, own, timeout in meson_programs(suite,
                                                           'KA_BUILD_ASAN'):
@@ -72,9 +75,12 @@ def thread_programs():
                    {**own, 'G_SLICE': 'always-malloc'}, timeout * 4)
 
 
-# These suites compare times, or use all CPUs: no other program runs beside
-# theirs.
-ALONE = 'leaks', 'limits', 'stress'
+# These compare times, or use all CPUs: no other program runs beside them.
+ALONE = ('leaks:test_leaks', 'limits:test_limits', 'stress:test_access_storm',
+         'stress:test_stress')
+
+# Programs at once: one more than CPUs, as each waits now and then.
+JOBS = min((os.cpu_count() or 1) + 1, 5)
 
 SHORT = False       # --short: run the quick form of programs that have one
 KERNELS = ()        # --kernel: for the programs that accept a kernel
@@ -414,7 +420,7 @@ class Total:
 
 
 def programs_of(words, total):
-    """Yield (suite, arguments of run_program() without the last two) of each
+    """Yield the arguments of run_program() without the last two, for each
     program that a word SUITE or SUITE:PROGRAM names."""
     for word in words:
         suite, _, only = word.partition(':')
@@ -423,7 +429,7 @@ def programs_of(words, total):
             print(f'  FAIL {suite}: no program' + (f' {only}' if only else ''))
             total.failed += 1
         for name, *rest in programs:
-            yield suite, (f'{suite}:{name}', *rest)
+            yield f'{suite}:{name}', *rest
 
 
 def run_together(programs, jobs, verbose, totals):
@@ -445,10 +451,10 @@ def run_all(words, jobs, verbose):
     total, durations = Total(), Durations()
     begin = time.monotonic()
     programs = list(programs_of(words, total))
-    together = [p for suite, p in programs if suite not in ALONE]
+    together = [p for p in programs if p[0] not in ALONE]
     run_together(durations.longest_first(together), jobs, verbose,
                  (total, durations))
-    run_together([p for suite, p in programs if suite in ALONE], 1, verbose,
+    run_together([p for p in programs if p[0] in ALONE], 1, verbose,
                  (total, durations))
     durations.save()
     print_times(time.monotonic() - begin)
@@ -471,7 +477,7 @@ def main():
     ap.add_argument('--short', action='store_true')
     ap.add_argument('--kernel', action='append', default=[])
     ap.add_argument('-v', action='store_true')
-    ap.add_argument('--jobs', type=int, default=min(os.cpu_count() or 1, 4))
+    ap.add_argument('--jobs', type=int, default=JOBS)
     ap.add_argument('suite', nargs='*')
     args = ap.parse_args()
     global SHORT, KERNELS   # pylint: disable=global-statement

@@ -153,6 +153,17 @@ with tap.test('results that a killed worker did not finish are removed'):
     farm.remove_old()
     assert os.listdir(farm.file('kept')) == ['.new-young']
 
+with tap.test('without zstd a worker says what to install'):
+    os.mkdir(path('none'))
+    write('none/zstandard.py', 'raise ImportError\n')
+    done = subprocess.run(
+        ['/usr/bin/python3', FARM, 'work', '--dir', farm.path, '--index', '0',
+         '--of', '1'], check=False, capture_output=True, text=True,
+        env={**os.environ, 'PATH': path('none'), 'PYTHONPATH': path('none')})
+    assert done.returncode == 2, done
+    assert done.stderr == ('ka-farm: results are packed by zstd: install '
+                           'python3-zstandard or zstd\n'), done
+
 # --- memory ------------------------------------------------------------------
 
 # Pack a file; print how much more memory that took, in MiB.

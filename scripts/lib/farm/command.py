@@ -277,6 +277,8 @@ def step_options(ap):
                          'kept')
 
 
+# These write results, or read them.
+PACKED = 'work', 'submit', 'collect', 'bisect', 'step'
 # name -> (what it does, its options, its function)
 COMMANDS = {
     'plan': ('write the lines of a plan, one a VM', plan_options, do_plan),
@@ -304,4 +306,6 @@ def run(argv):
     for name, (text, options, _) in COMMANDS.items():
         options(commands.add_parser(name, help=text, description=text))
     args = ap.parse_args(argv)
+    if args.command in PACKED:
+        results.need_zstd()
     return COMMANDS[args.command][2](args)

@@ -20,6 +20,7 @@ left_out when a result is made.
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import threading
@@ -51,6 +52,12 @@ class BadResult(FarmError):
 
 
 # --- zstd --------------------------------------------------------------------
+
+def need_zstd():
+    if not zstandard and not shutil.which('zstd'):
+        raise FarmError('results are packed by zstd: install python3-zstandard '
+                        'or zstd')
+
 
 def pack(data):
     if zstandard:

@@ -16,6 +16,7 @@ import atexit
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -38,6 +39,28 @@ done
 ka -q ~/vm/qmp.sock stat -j || tail -n 40 ~/console >&2
 kill $!
 wait
+"""
+PLAN = """
+[axes]
+kernel = ["/boot/vmlinuz-6.12"]
+[[job]]
+name = "boot"
+append = "no_timer_check ka.end=poweroff"
+"""
+FARM = f"""
+cd
+echo '{PLAN}' >night.toml
+ka-farm plan night.toml --dir night
+ka-farm submit local --dir night
+ka-farm collect runs.db --dir night
+ka-farm report runs.db
+"""
+# A sweep of what a shell calls when it starts.
+FAULTS = f"""
+echo : >~/scenario
+ka-fault-sweep --kernel /boot/vmlinuz-6.12 --append {APPEND} --n 1 \
+    --point kmalloc --run ~/scenario --report ~/faults.json
+echo "status $?"
 """
 # The beginnings of paths that apt and dpkg change, or that are the user's.
 OTHERS = ('./home/', './tmp/', './debs/', './proc/', './dev/', './sys/',
@@ -129,6 +152,18 @@ def check_sweep(system, user='tester', program='ka-sweep'):
     assert said.startswith('swept at end'), said
 
 
+def check_farm(system):
+    said = system.user(FARM)
+    assert '/boot/vmlinuz-6.12: 1 clean' in said, said
+
+
+def check_faults(system):
+    said = system.user(FAULTS)
+    assert re.search(r'^[0-9]+ stacks, [0-9]+ faults: ', said, re.M), said
+    # A kernel may have bugs; the sweep must be complete.
+    assert re.search('^status [01]$', said, re.M), said
+
+
 def container_steps():
     """Yield the words and texts of the recipe of a container."""
     with open(RECIPE, encoding='utf-8') as f:
@@ -179,6 +214,10 @@ def check_release(release):
         check_stat(system.user(BOOT))
     with tap.test(f'{name}: as a user ka-sweep boots and gives its status'):
         check_sweep(system)
+    with tap.test(f'{name}: as a user ka-farm runs a VM and reports it'):
+        check_farm(system)
+    with tap.test(f'{name}: as a user ka-fault-sweep sweeps'):
+        check_faults(system)
     with tap.test(f'{name}: removal leaves nothing'):
         system.run('apt-get', 'purge', '-y', 'ka', 'ka-qemu')
         system.run('apt-get', 'autoremove', '--purge', '-y')

@@ -98,5 +98,12 @@ with tap.test('bisect says why a kernel cannot be judged'):
     assert 'none: 2 runs were not complete: ' in text, text
     assert 'the first kernel must be without the bug' in text, text
 
+with tap.test('bisect names other findings: the title may be mistyped'):
+    text = farm('bisect', path('p.toml'), '--bug', 'leek', '--seeds', '8',
+                '--kernel', 'old', '--kernel', 'new', '--sweep', FAKE,
+                status=2)
+    assert "new: 8 runs without the bug, but with 'double-free in close_it'," \
+        " 'leak in probe_it'\n" in text, text
+
 shutil.rmtree(top)
 tap.done()

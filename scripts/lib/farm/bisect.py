@@ -15,6 +15,8 @@ from .questions import MISS
 
 GOOD, BAD, UNKNOWN = 'good', 'bad', 'unknown'
 MOST_RUNS = 100
+MOST_NAMED = 5
+MUST = 'the first kernel must be without the bug, the last one must have it'
 PACKAGE = re.compile(r'linux-image-[\w.+~-]+_([\w.+~%-]+)_\w+\.deb')
 
 
@@ -57,26 +59,42 @@ class Prober:
         folder.make()
         worker = work.Worker(folder, plan.Limits(), self.program,
                              lambda _: None)
-        absent, broken, why = 0, 0, ''
+        absent, broken, why, others = 0, 0, '', set()
         for line in self.lines(kernel, self.runs * 2):
-            attempt = folder.attempts().get(line.key, 0)
-            if not attempt:
-                attempt = 1
-                worker.run(line, attempt)
-            path = folder.file('results', folder.result_name(line.key,
-                                                             attempt))
-            result = results.read(path, line.key, attempt)
+            result = run_once(worker, folder, line)
             if self.wanted.is_in(result):
                 self.say(f'{kernel}: has the bug, seed {line.seed}')
                 return BAD
+            others |= {f['title'] for f in result['findings']}
             done = result['verdict'] != 'broken' and not result['reason']
             why = result['reason'] or why
             absent, broken = absent + done, broken + (not done)
             if absent == self.runs:
-                self.say(f'{kernel}: {absent} runs without the bug')
+                self.say(f'{kernel}: {absent} runs without the bug' +
+                         with_others(others))
                 return GOOD
         self.say(f'{kernel}: {broken} runs were not complete: {why}')
         return UNKNOWN
+
+
+def run_once(worker, folder, line):
+    """Return the result of a line, which runs if it has none."""
+    attempt = folder.attempts().get(line.key, 0)
+    if not attempt:
+        attempt = 1
+        worker.run(line, attempt)
+    return results.read(folder.file('results', folder.result_name(
+        line.key, attempt)), line.key, attempt)
+
+
+def with_others(titles):
+    """Name other findings: a title may have been mistyped."""
+    if not titles:
+        return ''
+    most = sorted(titles)[:MOST_NAMED]
+    more = len(titles) - len(most)
+    return ', but with ' + ', '.join(f"'{t}'" for t in most) + \
+        (f' and {more} more' if more else '')
 
 
 def lines_of(path, job):
@@ -103,9 +121,7 @@ def bisect(kernels, probe):
     for kernel, want in (kernels[0], GOOD), (kernels[-1], BAD):
         got = probe(kernel)
         if got != want:
-            raise FarmError(f'{kernel} is {got}, it should be {want}: the '
-                            'first kernel must be without the bug, the last '
-                            'one must have it')
+            raise FarmError(f'{kernel} is {got}, it should be {want}: {MUST}')
     good, bad, unknown = 0, len(kernels) - 1, set()
     while True:
         between = [i for i in range(good + 1, bad) if i not in unknown]

@@ -11,8 +11,10 @@
  * Called by ka error, on the thread of the command; no locks.
  */
 #include "monitor-cmds/output/format-kasan.h"
+#include "monitor-cmds/output/identity-row.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 static const char rule[] =
     "==================================================================";
@@ -96,8 +98,17 @@ static void put_function(GString *s, const McOut *out, const KtError *e)
     mc_put_hex(s, k && gs_kernel_lookup(k, name, &sym) ? sym.size : 0, 1);
 }
 
-/* A line BUG that no rule of a reader matches is taken as it is. An offset
- * would make it differ from build to build. */
+/* Append the function that the error is named after. */
+static void put_title_function(GString *s, const McOut *out, const KtError *e)
+{
+    g_autoptr(McIdentity) id = mc_identity_of_error(out, e);
+
+    mc_put_word(s, strstr(id->title, MC_TITLE_IN) + strlen(MC_TITLE_IN));
+}
+
+/* A line BUG that no rule of a reader matches is taken as it is. So it has the
+ * function that the error is named after, without an offset, which would differ
+ * from build to build. */
 static void print_bug(McOut *out, const KtError *e)
 {
     const char *kind = kasan_kind(e);
@@ -109,7 +120,7 @@ static void print_bug(McOut *out, const KtError *e)
     } else {
         g_string_append_printf(out->line, "BUG: ka: %s in ",
                                kt_error_name(e->kind));
-        mc_put_word(out->line, kt_tracer_hook_name(out->ctx->tracer, e->hook));
+        put_title_function(out->line, out, e);
     }
     mc_out_end_line(out);
 }

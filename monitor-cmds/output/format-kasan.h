@@ -11,8 +11,8 @@
  * mc_print_kasan() - print an error as KASAN does
  *
  * Each line begins with the time of the error, as in the kernel's log. Errors
- * that KASAN does not have begin with "BUG: ka: KIND in FUNCTION". Unknown
- * stacks are "(stack is not available)".
+ * that KASAN does not have begin with "BUG: ka: TITLE". Unknown stacks are
+ * "(stack is not available)".
  */
 void mc_print_kasan(McOut *out, const KtError *e);
 

@@ -189,8 +189,8 @@ McIdentity *mc_identity_end(McIdentityMaker *m, McIdentityStack which,
     McIdentity *id = g_new0(McIdentity, 1);
 
     function = function ? function : otherwise;
-    id->title = g_strdup_printf("%s in %s", m->kind, function && *function ?
-                                function : "an unknown function");
+    id->title = g_strconcat(m->kind, MC_TITLE_IN, function && *function ?
+                            function : "an unknown function", NULL);
     g_ptr_array_add(m->alt, NULL);
     id->alt = g_strdupv((char **)m->alt->pdata);
     id->weak = m->weak;

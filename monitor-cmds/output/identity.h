@@ -26,6 +26,9 @@
 /** Hex digits of the hashes: the first half of SHA-256. */
 #define MC_IDENTITY_DIGITS 32
 
+/** What a title has between the kind and the function. */
+#define MC_TITLE_IN " in "
+
 /** Kind of all leaks: one that a search finds, and one of a cache that is
  *  destroyed with objects. */
 #define MC_KIND_LEAK "leak"

@@ -23,8 +23,7 @@ import os
 import re
 import tempfile
 
-from lib import oracle, programs
-from lib.kmodsyms import ModuleFunctions
+from lib import kmodsyms, oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import ROOT, kernel_arch, kernel_file
@@ -154,14 +153,15 @@ def is_callers(e, found, function):
     return bool(found) and found[0] == function or inside
 
 
-def check_report(case, console, errors):
+def check_report(case, console, errors, share):
     truth = TRUTH.search(console)
     assert truth, 'the module did not say what it did'
     va, block = map(oracle.untagged, addresses(truth.groups()[1:3]))
     bad, alloc = truth.groups()[3:]
     text = '\n'.join(json.dumps(e) for e in errors)
     assert len(errors) == 1, f'{len(errors)} reports:\n{text}'
-    e, names = errors[0], ModuleFunctions(console, r'ka_(?:page_)?errors')
+    e, names = errors[0], kmodsyms.of_file(console, os.path.join(
+        share, 'ka_page_errors.ko' if case in PAGE_CASES else 'ka_errors.ko'))
     assert e['error'] == kind_of(case), f"kind {e['error']}\n{text}"
     assert int(e['error_va'], 16) == va, f'not at {va:#x}\n{text}'
     assert e.get('error_code') == CODES.get(case), f'the code\n{text}'
@@ -283,7 +283,8 @@ def run_cases_in_one(tap, args, share, folder):
                     with tap.test(f'{kernel}: {case}: reported once, rightly'):
                         console, errors = loaded.commit(case)
                         if not is_split(kernel, case, errors, loaded.guest):
-                            check_report(case, console, errors)
+                            check_report(case, console, errors,
+                                         share[kernel])
 
 
 def run_few_symbols(tap, args, share, folder):
@@ -305,7 +306,7 @@ def run_cases(tap, args, share):
             console = ''
             with tap.test(f'{label}: reported once, rightly'):
                 console, errors = commit(case, kernel, 1, share[kernel])
-                check_report(case, console, errors)
+                check_report(case, console, errors, share[kernel])
             if not console:
                 continue
             with tap.test(f'{label}: the kernel fares as without the tracer'):

@@ -12,8 +12,7 @@ import re
 import tempfile
 from collections import Counter, defaultdict
 
-from lib import oracle
-from lib.kmodsyms import ModuleFunctions
+from lib import kmodsyms, oracle
 from lib.programs import kernel_options
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -98,7 +97,7 @@ def run(kernel):
                    cmdline='no_hash_pointers', name='rules-' + kernel) as g:
             assert g.wait_done() == 0, 'insmod failed'
             truth = read_truth(g.console)
-            names = ModuleFunctions(g.console, 'ka_rules')
+            names = kmodsyms.of_kallsyms(g.console, 'ka_rules')
             shown = {w['va']: g.hmp_qmp(f"ka {w['va']:#x} -j -v")
                      for _, what, w in truth if what == 'keep'}
             errors = g.hmp_qmp('ka error')

@@ -7,7 +7,11 @@ case $1 in
 *-free-page | wrong-family-pages | wrong-order*) module=ka_page_errors ;;
 esac
 insmod /share/$module.ko kind="$1"
-grep "\[$module\]" /proc/kallsyms
+for file in "/sys/module/$module/sections"/.*text*; do
+    echo "ka_section ${file##*/} $(cat "$file")"
+done
 # kfree_rcu() processes its queue after a grace period.
-sleep 1
+case $1 in
+*-rcu) sleep 1 ;;
+esac
 [ "$2" = brief ] || sh /ka/work.sh 1

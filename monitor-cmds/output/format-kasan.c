@@ -77,17 +77,34 @@ static McStack error_stack(const McOut *out, const KtError *e)
     return stack;
 }
 
+/* Return true if readers know the hooked function for one of an allocator. They
+ * pass over it when they name a bug: parts of names that syzkaller knows. */
+static bool is_known_to_readers(const char *name)
+{
+    static const char *const parts[] = {
+        "kfree", "vfree", "vunmap", "kmem_cache", "krealloc",
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(parts); i++) {
+        if (strstr(name, parts[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Append the function that made the error as the kernel names a function:
- * readers want an offset behind the name. Of a free this is the hooked one, of
- * an access the instruction. */
+ * readers want an offset behind the name. Of a free this is the hooked one if
+ * readers pass over it, else its caller; of an access the instruction. */
 static void put_function(GString *s, const McOut *out, const KtError *e)
 {
     const char *name = kt_tracer_hook_name(out->ctx->tracer, e->hook);
     const GsKernel *k = mc_symbols(out->ctx);
+    McStack stack = error_stack(out, e);
     GsSymbol sym = { 0 };
 
-    if (kt_error_is_access(e->kind)) {
-        McStack stack = error_stack(out, e);
+    if (kt_error_is_access(e->kind) ||
+        (stack.n && !is_known_to_readers(name))) {
         McFrame frame = mc_caller(&stack);
 
         mc_put_pc_as_kernel(s, k, &frame);

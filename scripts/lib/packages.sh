@@ -28,6 +28,7 @@ declare -A step_packages=(
     [drgn]="python3-drgn"
     [man]="mandoc man-db"
     [package]="debhelper dh-python fakeroot lintian debootstrap"
+    [container]="buildah debootstrap"
     [heaptrack]="heaptrack"
     [openmetrics]="python3-prometheus-client"
     [findings]="python3-junitparser python3-jsonschema"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The map of blocks is saved and restored with the VM: savevm and loadvm,
 -loadvm, migration, record and replay. Oracle: what ka lists before and after,
-compared to the byte.
+compared to the byte. With --short some tests share a VM.
 
 usage: test_snapshot.py [--short] [--runs N] [--kernel K]...
 """
@@ -133,6 +133,16 @@ def there_and_back(kernel, smp, runs):
         reset(g)
 
 
+def there_and_elsewhere(kernel, smp, runs):
+    """--short: the VM that was loaded continues in another process, and is
+    reset there."""
+    with guest(kernel, smp, 'loadvm') as g:
+        g.shell(BUSY + 'echo')
+        back_and_on(g, runs)
+        with elsewhere(g, kernel, smp) as to:
+            reset(to)
+
+
 def while_it_spins(kernel, short):
     with guest(kernel, 1, 'loadvm') as g:
         g.shell(SPIN + 'echo')
@@ -141,19 +151,26 @@ def while_it_spins(kernel, short):
             reset(g)
 
 
+@contextlib.contextmanager
+def elsewhere(g, kernel, smp):
+    """Save the VM and load it in another process; return that one."""
+    before = save(g)
+    g.stop()                # it holds the disk
+    with Guest(kernel=kernel, smp=smp, end='shell', mem='512M',
+               timeout=600, name=f'loaded-{kernel}-{smp}',
+               qemu=[*drive(g.disk), '-loadvm', 'one', '-S']) as to:
+        to.qmp('query-status')
+        assert_same(before, dump(to))
+        work(to)
+        assert_clean(to, **{'vm.loads': 1})
+        yield to
+
+
 def in_new_process(kernel, smp):
     with guest(kernel, smp, 'saved') as g:
         g.shell(BUSY + 'echo')
-        before = save(g)
-        g.stop()                # it holds the disk
-        with Guest(kernel=kernel, smp=smp, end='shell', mem='512M',
-                   timeout=600, name=f'loaded-{kernel}-{smp}',
-                   qemu=[*drive(g.disk), '-loadvm', 'one',
-                         '-S']) as to:
-            to.qmp('query-status')
-            assert_same(before, dump(to))
-            work(to)
-            assert_clean(to, **{'vm.loads': 1})
+        with elsewhere(g, kernel, smp):
+            pass
 
 
 def wait_migrated(g):
@@ -167,15 +184,22 @@ def wait_migrated(g):
 
 
 @contextlib.contextmanager
+def target(kernel, smp, plugin=True):
+    """Start a VM that waits for migration; return it, and the socket."""
+    with tempfile.TemporaryDirectory(prefix='ka-migrate.') as folder, \
+            guest(kernel, smp, 'target', plugin=plugin,
+                  qemu=['-S', '-incoming', 'defer']) as b:
+        yield b, 'unix:' + os.path.join(folder, 'socket')
+
+
+@contextlib.contextmanager
 def two(kernel, smp, plugins=(True, True)):
     """Start a VM and another one that waits for migration; return both, and the
     socket."""
-    with tempfile.TemporaryDirectory(prefix='ka-migrate.') as folder, \
-            guest(kernel, smp, 'source', plugin=plugins[0]) as a:
+    with guest(kernel, smp, 'source', plugin=plugins[0]) as a:
         a.shell(BUSY + 'echo')
-        with guest(kernel, smp, 'target', plugin=plugins[1],
-                   qemu=['-S', '-incoming', 'defer']) as b:
-            yield a, b, 'unix:' + os.path.join(folder, 'socket')
+        with target(kernel, smp, plugins[1]) as (b, where):
+            yield a, b, where
 
 
 def migrate(a, b, where):
@@ -184,25 +208,43 @@ def migrate(a, b, where):
     return wait_migrated(a)
 
 
+def arrives(a, b, where):
+    """Migrate: the map comes along."""
+    assert migrate(a, b, where) == 'completed', b.qemu_log
+    assert wait_migrated(b) == 'completed', b.qemu_log
+    assert_same(dump(a), dump(b))
+    work(b)
+    assert_clean(b, **{'vm.loads': 1})
+
+
+def is_refused(a, b, where):
+    """Try to migrate to a QEMU without the tracer; A goes on."""
+    a_status, b_status = migrate(a, b, where), wait_migrated(b)
+    assert b_status == 'failed', (a_status, b_status)
+    assert "'plugin/ka'" in b.qemu_log or 'plugin/ka' in b.qemu_log, b.qemu_log
+    if a.qmp('query-status')['status'] != 'running':
+        a.qmp('cont')
+    run_work(a)
+    assert_clean(a)
+
+
 def to_another(kernel, smp):
     with two(kernel, smp) as (a, b, where):
-        assert migrate(a, b, where) == 'completed', b.qemu_log
-        assert wait_migrated(b) == 'completed', b.qemu_log
-        assert_same(dump(a), dump(b))
-        work(b)
-        assert_clean(b, **{'vm.loads': 1})
+        arrives(a, b, where)
 
 
 def to_one_without(kernel):
     with two(kernel, 1, (True, False)) as (a, b, where):
-        a_status, b_status = migrate(a, b, where), wait_migrated(b)
-        assert b_status == 'failed', (a_status, b_status)
-        assert "'plugin/ka'" in b.qemu_log or 'plugin/ka' in b.qemu_log, \
-            b.qemu_log
-        if a.qmp('query-status')['status'] != 'running':
-            a.qmp('cont')
-        run_work(a)
-        assert_clean(a)
+        is_refused(a, b, where)
+
+
+def to_both(kernel, smp):
+    """--short: one VM migrates, after a QEMU without the tracer refused it."""
+    with two(kernel, smp, (True, False)) as (a, b, where):
+        is_refused(a, b, where)
+        b.stop()
+        with target(kernel, smp) as (c, where):
+            arrives(a, c, where)
 
 
 def from_one_without(kernel):
@@ -283,17 +325,28 @@ def options():
     return args
 
 
+def tests_of_loads(k, args):
+    """Saved and migrated VMs. With --short some tests share a VM."""
+    if args.short:
+        yield (f'{k}, 4 vCPU: loadvm brings the map of savevm, {args.runs} '
+               'times, and -loadvm in another process', there_and_elsewhere,
+               (k, 4, args.runs))
+        yield (f'{k}: a QEMU without the tracer refuses, and migration to '
+               'another brings the map', to_both, (k, 4))
+        return
+    for smp in 1, 4:
+        yield (f'{k}, {smp} vCPU: loadvm brings the map of savevm, '
+               f'{args.runs} times', there_and_back, (k, smp, args.runs))
+    yield f'{k}: -loadvm in another process', in_new_process, (k, 4)
+    yield f'{k}: migration brings the map', to_another, (k, 4)
+    yield f'{k}: a QEMU without the tracer refuses', to_one_without, (k,)
+
+
 def tests(args):
     for k in args.kernel:
-        for smp in (4,) if args.short else (1, 4):
-            yield (f'{k}, {smp} vCPU: loadvm brings the map of savevm, '
-                   f'{args.runs} times', there_and_back, (k, smp, args.runs))
+        yield from tests_of_loads(k, args)
         yield (f'{k}: loadvm while a program runs', while_it_spins,
                (k, args.short))
-        yield f'{k}: -loadvm in another process', in_new_process, (k, 4)
-        yield f'{k}: migration brings the map', to_another, (k, 4)
-        yield (f'{k}: a QEMU without the tracer refuses', to_one_without,
-               (k,))
         yield (f'{k}: from a QEMU without the tracer nothing comes',
                from_one_without, (k,))
         yield f'{k}: a replayed boot is the recorded one', replayed, (k,)

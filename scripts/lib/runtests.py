@@ -181,13 +181,14 @@ GUEST_SUITES = {
     'objects': (('test_block_types', 'test_slab_check', 'test_slabs',
                  'test_struct', 'test_symbols', 'test_tasks', 'test_trace'),
                 3600),
-    'reports': (('test_export_sums', 'test_findings', 'test_identity'), 1800),
+    'reports': (('test_export_sums', 'test_findings', 'test_identity',
+                 'test_syzkaller'), 1800),
     'options': (('test_boot_options', 'test_few_symbols'), 7200),
     'snapshot': (('test_snapshot',), 7200),
 }
-# Not in the quick form: they take long.
+# Not in the quick form: they take long, or need programs that are big.
 LONG_PROGRAMS = ('test_access_storm', 'test_farm_boots', 'test_packages',
-                 'test_scribble')
+                 'test_scribble', 'test_syzkaller')
 # In no suite: its kernel is built from source.
 BY_HAND = ('test_kmemleak',)
 

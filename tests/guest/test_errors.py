@@ -118,14 +118,16 @@ def commit(case, kernel, smp, share, plugin=True):
 
 
 class LoadedGuest:
-    """A guest that is booted once, and loaded again before each case."""
+    """A guest that is booted once, and loaded again before each case. WORDS
+    are more words for the kernel, QEMU more arguments of QEMU."""
 
-    def __init__(self, kernel, share, folder, options=None):
+    def __init__(self, kernel, share, folder, options=None, words='',
+                 qemu=()):
         disk = make_disk(os.path.join(folder, f'disk-{kernel}'))
         self.guest = Guest(
             kernel=kernel, share=share, end='shell', mem='512M', timeout=300,
-            cmdline=WORDS, name=f'errors-{kernel}',
-            plugin_opts=options, qemu=drive(disk))
+            cmdline=f'{words} {WORDS}', name=f'errors-{kernel}',
+            plugin_opts=options, qemu=[*drive(disk), *qemu])
         self.guest.shell('true')
         self.monitor('savevm booted')
 

@@ -76,8 +76,7 @@ def thread_programs():
 
 
 # These compare times, or use all CPUs: no other program runs beside them.
-ALONE = ('leaks:test_leaks', 'limits:test_limits', 'stress:test_access_storm',
-         'stress:test_stress')
+ALONE = 'limits:test_limits', 'stress:test_access_storm', 'stress:test_stress'
 
 # Programs at once: one more than CPUs, as each waits now and then.
 JOBS = min((os.cpu_count() or 1) + 1, 5)

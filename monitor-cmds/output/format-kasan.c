@@ -93,6 +93,22 @@ static bool is_known_to_readers(const char *name)
     return false;
 }
 
+/* Return the first frame that has a name; the first one if none has. Readers
+ * take a report that begins with a bare address, as of a BPF program without
+ * symbols, for a broken one. */
+static McFrame first_named(const GsKernel *k, const McStack *stack)
+{
+    for (unsigned i = 0; i < stack->n; i++) {
+        McFrame frame = mc_frame(stack, i);
+        GsSymbol sym;
+
+        if (mc_frame_symbol(k, &frame, &sym)) {
+            return frame;
+        }
+    }
+    return mc_caller(stack);
+}
+
 /* Append the function that made the error as the kernel names a function:
  * readers want an offset behind the name. Of a free this is the hooked one if
  * readers pass over it, else its caller; of an access the instruction. */
@@ -105,7 +121,7 @@ static void put_function(GString *s, const McOut *out, const KtError *e)
 
     if (kt_error_is_access(e->kind) ||
         (stack.n && !is_known_to_readers(name))) {
-        McFrame frame = mc_caller(&stack);
+        McFrame frame = first_named(k, &stack);
 
         mc_put_pc_as_kernel(s, k, &frame);
         return;

@@ -1,8 +1,46 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Other projects' programs that read what ka prints: for the long form of the
-# tests.
+# Other projects' programs that start ka, or read what it prints: for the long
+# form of the tests.
+
+# virtme-ng of a newer release of the distribution, which the tests' guests can
+# be older than. Its packages are of Python only.
+vng_program=$KA_CACHE/vng/vng
+
+# vng_has_tools: vng looks at a kernel's file, and makes lists of its modules.
+# Its guest has this machine's files, and needs udev to find its serial ports.
+vng_has_tools() {
+    [ -x /usr/bin/file ] && [ -x /usr/sbin/depmod ] &&
+        [ -x /lib/systemd/systemd-udevd ]
+}
+
+do_vng() {
+    local tmp final=$KA_CACHE/vng usr
+    if ! vng_has_tools; then
+        apt-get update
+        apt_install file kmod udev
+    fi
+    apt_view amd64-newer
+    apt_refresh
+    tmp=$(new_tmp vng)
+    apt_unpack "$tmp" "$tmp/root" virtme-ng python3-argcomplete \
+        python3-requests python3-urllib3 python3-idna python3-certifi \
+        python3-chardet
+    usr=$final/root/usr
+    cat >"$tmp/vng" <<END
+#!/bin/sh
+export PATH=$usr/bin:\$PATH PYTHONPATH=$usr/lib/python3/dist-packages
+exec $usr/bin/vng "\$@"
+END
+    chmod 755 "$tmp/vng"
+    publish "$tmp" "$final"
+}
+
+missing_vng() {
+    "$vng_program" --version >/dev/null 2>&1 && vng_has_tools && return 1
+    echo "virtme-ng"
+}
 
 # A program of ours (tests/guest/lib/syzkaller.go) that prints what syzkaller
 # finds in a console. It is built from a checkout of syzkaller with a folder

@@ -164,7 +164,8 @@ GUEST_SUITES = {
     'hostile': (('test_hostile', 'test_page_tables', 'test_scribble'), 1800),
     'faults': (('test_faults', 'test_fault_storm', 'test_scenarios'), 3600),
     'fault-sweep': (('test_fault_sweep', 'test_fault_sweep_parts'), 3600),
-    'install': (('test_install', 'test_packages', 'test_qemu_wrapper'), 10800),
+    'install': (('test_install', 'test_packages', 'test_qemu_wrapper',
+                 'test_vng'), 10800),
     'journal': (('test_journal',), 3600),
     'leaks': (('test_leaks', 'test_leaks_called', 'test_module_leaks',
                'test_unloaded'), 3600),
@@ -187,7 +188,7 @@ GUEST_SUITES = {
 }
 # Not in the quick form: they take long, or need programs that are big.
 LONG_PROGRAMS = ('test_access_storm', 'test_farm_boots', 'test_packages',
-                 'test_scribble', 'test_syzkaller')
+                 'test_scribble', 'test_syzkaller', 'test_vng')
 # In no suite: its kernel is built from source.
 BY_HAND = ('test_kmemleak',)
 

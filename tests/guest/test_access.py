@@ -29,16 +29,16 @@ OF_OTHERS = 'oob_large', 'uaf_large', 'oob_vmalloc'
 WORDS = 'no_hash_pointers no_timer_check kasan_multi_shot'
 
 
-def run_module(kernel, cases, look=None, **guest_args):
+def run_module(kernel, cases, look=None, words='', **guest_args):
     """Run cases of the module, all if there are none; return (what it printed,
-    what LOOK(guest) returns)."""
+    what LOOK(guest) returns). WORDS are more words for the kernel."""
     with tempfile.TemporaryDirectory(prefix='ka-access.') as tmp:
         share = oracle.make_share(os.path.join(tmp, 'share'), ['access.sh'],
                                   kernel, modules=True)
         with open(os.path.join(share, 'cases'), 'w', encoding='ascii') as f:
             f.write(' '.join(cases))
         with Guest(kernel=kernel, share=share, run='access', timeout=600,
-                   cmdline=WORDS, **guest_args) as g:
+                   cmdline=f'{words} {WORDS}', **guest_args) as g:
             assert g.wait_done() == 0, 'the module was not loaded'
             bytewise = accesses.BYTEWISE.get(kernel_arch(kernel), ())
             return accesses.Log(g.settled_console(), bytewise), look and look(g)

@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the option report=kasan prints of wrong frees, and of errors that KASAN
-does not have, is read by syzkaller: each report is found in the guest's
-console, is not corrupted, and its title names the function at fault.
+"""What the option report=kasan prints is read by syzkaller as it reads KASAN:
+each report is found in the guest's console, is not corrupted, and has the
+title that KASAN's own report has.
 
 Oracles: syzkaller's package report (tests/guest/lib/syzkaller.go, which
-scripts/setup --only syzkaller builds); the modules ka_errors and
-ka_page_errors, which commit the errors.
+scripts/setup --only syzkaller builds); the modules ka_errors and ka_access,
+which commit the errors; and, if there is one, a kernel with KASAN.
 
 As for syzkaller, the console is QEMU's standard output and error in one: the
 guest's log and the tracer's reports.
 
-usage: test_syzkaller.py [--short] [--kernel K]...
+usage: test_syzkaller.py [--short] [--kernel K]... [--only PART] [--no-kasan]
 """
 import json
 import os
@@ -20,8 +20,9 @@ import subprocess
 import tempfile
 import time
 
+import test_access
 import test_errors
-from lib import accesses, oracle, programs
+from lib import accesses, kasan, oracle, programs
 from lib.tap import Tap
 from scripts.lib.prepared import kernel_arch, paths
 
@@ -59,6 +60,8 @@ def blamed(error):
                  len(found))
     return found[:first + 1]
 
+
+# --- wrong frees, and kinds that KASAN does not have -------------------------
 
 def wanted(error):
     """Return the titles that an error that is no access may have."""
@@ -105,8 +108,64 @@ def test_frees(tap, folder, kernel, tmp):
                 check_free(folder, loaded, case)
 
 
+# --- accesses ----------------------------------------------------------------
+
+def look(guest):
+    """Return (the errors, the console)."""
+    errors, *_ = test_access.answers(guest)
+    return errors, guest.qemu_log
+
+
+def kasan_titles(folder, kernel):
+    """Return {case: the title of KASAN's report}, in a kernel with KASAN."""
+    if not kernel or not paths().get('kernel-' + kernel):
+        return {}
+    log, _ = test_access.run_module(kernel, (), plugin=False,
+                                    name=f'syzkaller-{kernel}')
+    found = {name: read(folder, text) for name, text in log.text.items()
+             if kasan.reports(text)}
+    return {name: rows[0]['title'] for name, rows in found.items() if rows}
+
+
+def title_of_access(report):
+    """Return what a title has at least: kind and access."""
+    return f"KASAN: {report.kind} {'Write' if report.rw == 'w' else 'Read'} in"
+
+
+def test_accesses(tap, folder, kernel, with_kasan):
+    theirs = kasan_titles(folder, with_kasan)
+    log, (errors, console) = test_access.run_module(
+        kernel, (), look=look, plugin_opts='access=on,report=kasan,pages=on',
+        words=WORDS, qemu=SERIAL, name=f'syzkaller-{kernel}')
+    found, printed = read(folder, console), kasan.reports(console)
+    tap.ok(len(found) == len(printed) == len(errors) > 50,
+           f'{kernel}: syzkaller finds each report of an access',
+           f'{len(found)} of {len(errors)}: {titles(found)}')
+    wrong = [r for r in found if r['corrupted']]
+    tap.ok(not wrong, f'{kernel}: no report is corrupted', wrong)
+    wrong = [(r['title'], title_of_access(p)) for r, p in zip(found, printed)
+             if not r['title'].startswith(title_of_access(p))]
+    tap.ok(not wrong, f'{kernel}: titles have kind and access', wrong)
+    check_same(tap, kernel, log, list(zip(errors, titles(found))), theirs)
+
+
+def check_same(tap, kernel, log, mine, theirs):
+    """Compare the titles of cases that KASAN and ka judge alike."""
+    other = {*accesses.ALIKE, *accesses.KASAN_OTHER_BLOCK, accesses.PAGES,
+             *accesses.EITHER}
+    for name in log.truth:
+        titled = [t for e, t in mine if test_access.is_of(e, name)]
+        if titled and name in theirs and name not in other:
+            tap.ok(titled[0] == theirs[name],
+                   f'{kernel}: {name}: has the title of KASAN',
+                   f'{titled[0]}, not {theirs[name]}')
+
+
 def main():
     ap = programs.arguments(__doc__, short='the same', smp=False)
+    ap.add_argument('--only', choices=('frees', 'accesses'))
+    ap.add_argument('--no-kasan', action='store_true',
+                    help='do not boot a kernel with KASAN to compare titles')
     args, tap = programs.parse(ap, kernels=('6.12',)), Tap()
     folder = paths()['syzkaller']
     if not os.path.exists(os.path.join(folder, 'report')):
@@ -123,8 +182,12 @@ def main():
             tap.skip(f'{kernel}: syzkaller reads reports',
                      'our reader is for x86-64')
             continue
-        with tempfile.TemporaryDirectory(prefix='ka-syzkaller.') as tmp:
-            test_frees(tap, folder, kernel, tmp)
+        if args.only != 'accesses':
+            with tempfile.TemporaryDirectory(prefix='ka-syzkaller.') as tmp:
+                test_frees(tap, folder, kernel, tmp)
+        if args.only != 'frees':
+            test_accesses(tap, folder, kernel, None if args.no_kasan else
+                          test_access.kasan_kernel(kernel))
     tap.done()
 
 

@@ -11,9 +11,9 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import tempfile
 
 from lib import fake_farm
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import (FarmError, bisect, bugs, kcidb, pages, plan,
                               questions, results, store, sweeps, texts, work)
@@ -21,7 +21,8 @@ from scripts.lib.farm.folder import Folder
 from scripts.lib.prepared import ROOT
 
 tap = Tap()
-top = tempfile.mkdtemp(prefix='ka-test-farm.')
+own = OwnFolder('ka-test-farm.')
+top, path, write = own.top, own.path, own.write
 FAKE = fake_farm.make(os.path.join(top, 'fake'))
 FARM = os.path.join(ROOT, 'scripts', 'farm')
 PLAN = """
@@ -33,17 +34,6 @@ seed = "0-9"
 name = "boot"
 append = "ka.run=x ka.n={seed} ka.end=poweroff"
 """
-
-
-def path(*names):
-    return os.path.join(top, *names)
-
-
-def write(name, text, mode='w'):
-    with open(path(name), mode, **({} if 'b' in mode else
-                                   {'encoding': 'utf-8'})) as f:
-        f.write(text)
-    return path(name)
 
 
 def farm(*args, status=0, **env):
@@ -595,5 +585,4 @@ with tap.test('bisect between packages'):
                 'x', '--dir', path('bis3'), status=2)
     assert 'less than two' in text, text
 
-shutil.rmtree(top)
 tap.done()

@@ -11,13 +11,12 @@ import argparse
 import contextlib
 import os
 import resource
-import shutil
 import sqlite3
 import subprocess
-import tempfile
 import time
 
 from lib.farm_workers import workers
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import plan, questions, results, store
 from scripts.lib.farm.folder import Folder
@@ -31,7 +30,8 @@ ap.add_argument('--log', metavar='FILE', help='write what was read every '
 args = ap.parse_args()
 
 tap = Tap()
-top = tempfile.mkdtemp(prefix='ka-test-boots.')
+own = OwnFolder('ka-test-boots.')
+top, path = own.top, own.path
 FARM = os.path.join(ROOT, 'scripts', 'farm')
 # A kernel panics if the host is too busy for its test of the timer.
 PLAN = """
@@ -52,10 +52,6 @@ THOUSAND = 1000
 WORKER = 8 << 20        # that a worker grows after its first runs
 A_RUN = 64 << 10        # of the folder, and of the database, a run
 RUNNING = 64 << 20      # of temporary files, a VM that runs
-
-
-def path(*names):
-    return os.path.join(top, *names)
 
 
 def farm(*words):
@@ -236,5 +232,4 @@ with tap.test('a thousand results are collected, and collected again'):
                 report_s=round(took[0], 1), report_cpu=round(took[1], 1),
                 db_bytes_a_run=os.path.getsize(path('many.db')) // THOUSAND)
 
-shutil.rmtree(top)
 tap.done()

@@ -12,12 +12,12 @@ import os
 import random
 import shutil
 import subprocess
-import tempfile
 import time
 
 from lib import fake_farm
 from lib.farm_workers import dump, kill_one
 from lib.slurm import Slurm, why_not
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import work
 from scripts.lib.farm.folder import Folder
@@ -33,7 +33,8 @@ args = ap.parse_args()
 tap = Tap()
 tap.note(f'--seed {args.seed}')
 chance = random.Random(args.seed)
-top = tempfile.mkdtemp(prefix='ka-test-engines.')
+own = OwnFolder('ka-test-engines.')
+top, path = own.top, own.path
 FAKE = fake_farm.make(os.path.join(top, 'fake'))
 FARM = os.path.join(ROOT, 'scripts', 'farm')
 LINES = 100 if args.short else args.lines
@@ -47,10 +48,6 @@ name = "boot"
 [limits]
 vms = {}
 """
-
-
-def path(*names):
-    return os.path.join(top, *names)
 
 
 def make_plan(name, seeds, vms=4):
@@ -325,5 +322,4 @@ else:
                           'database'):
                 many_by_slurm(cluster)
 
-shutil.rmtree(top)
 tap.done()

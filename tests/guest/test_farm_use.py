@@ -4,17 +4,17 @@
 names that do not exist. Each has one line that says what is wrong. VMs are
 those of lib/fake_farm.py."""
 import os
-import shutil
 import subprocess
-import tempfile
 
 from lib import fake_farm
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import bisect
 from scripts.lib.prepared import ROOT
 
 tap = Tap()
-top = tempfile.mkdtemp(prefix='ka-test-use.')
+own = OwnFolder('ka-test-use.')
+top, path, write = own.top, own.path, own.write
 FAKE = fake_farm.make(os.path.join(top, 'fake'))
 FARM = os.path.join(ROOT, 'scripts', 'farm')
 PLAN = """
@@ -28,16 +28,6 @@ name = "boot"
 append = "ka.n={seed}"
 share = "share/{kernel}"
 """
-
-
-def path(*names):
-    return os.path.join(top, *names)
-
-
-def write(name, text):
-    with open(path(name), 'w', encoding='utf-8') as f:
-        f.write(text)
-    return path(name)
 
 
 def farm(*args, status=0):
@@ -105,5 +95,4 @@ with tap.test('bisect names other findings: the title may be mistyped'):
     assert "new: 8 runs without the bug, but with 'double-free in close_it'," \
         " 'leak in probe_it'\n" in text, text
 
-shutil.rmtree(top)
 tap.done()

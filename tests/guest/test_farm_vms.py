@@ -14,11 +14,11 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
 from lib import oracle, slurm
 from lib.farm_workers import dump, workers
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import questions, store
 from scripts.lib.farm.folder import Folder
@@ -29,7 +29,8 @@ ap.add_argument('--short', action='store_true', help='one kernel, one seed')
 args = ap.parse_args()
 
 tap = Tap()
-top = tempfile.mkdtemp(prefix='ka-test-vms.')
+own = OwnFolder('ka-test-vms.')
+path, write = own.path, own.write
 FARM = os.path.join(ROOT, 'scripts', 'farm')
 KERNELS = ['6.12'] if args.short else ['6.12', '6.1']
 # A kernel panics if the host is too busy for its test of the timer.
@@ -79,16 +80,6 @@ SELECT r.key, r.job, r.kernel, r.release, r.arch, r.seed, r.verdict, r.reason,
 FROM last AS r LEFT JOIN finding AS f ON r.key = f.key AND
     r.attempt = f.attempt ORDER BY r.key, f.number
 """
-
-
-def path(*names):
-    return os.path.join(top, *names)
-
-
-def write(name, text):
-    with open(path(name), 'w', encoding='utf-8') as f:
-        f.write(text)
-    return path(name)
 
 
 def farm(*words, env=None, status=0):
@@ -236,5 +227,4 @@ if not args.short:
     else:
         long_form()
 
-shutil.rmtree(top)
 tap.done()

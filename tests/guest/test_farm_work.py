@@ -10,13 +10,15 @@ import sys
 import tempfile
 import time
 
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import plan, scratch
 from scripts.lib.farm.folder import Folder
 from scripts.lib.prepared import ROOT
 
 tap = Tap()
-top = tempfile.mkdtemp(prefix='ka-test-work.')
+own = OwnFolder('ka-test-work.')
+top, path, write = own.top, own.path, own.write
 FARM = os.path.join(ROOT, 'scripts', 'farm')
 PLAN = """
 batch = "n1"
@@ -25,16 +27,6 @@ kernel = ["6.12"]
 [[job]]
 name = "boot"
 """
-
-
-def path(*names):
-    return os.path.join(top, *names)
-
-
-def write(name, text):
-    with open(path(name), 'w', encoding='utf-8') as f:
-        f.write(text)
-    return path(name)
 
 
 def make_plan(name):
@@ -191,5 +183,4 @@ with tap.test('a large journal is packed, but not read into memory'):
                               cwd=top, check=False, capture_output=True)
         assert same.returncode == 0, same
 
-shutil.rmtree(top)
 tap.done()

@@ -164,8 +164,9 @@ if shutil.which('parallel'):
     with tap.test(f'{LINES} lines by parallel, killed and torn: the same '
                   'database'):
         made = make_plan('wild', LINES // 4)
-        engine = start('submit', 'parallel', '--dir', made.path)
-        time.sleep(2)
+        engine = start('submit', 'parallel', '--dir', made.path,
+                       FAKE_SECONDS='0.3')
+        time.sleep(1)
         make_plan('wild', LINES // 2)       # the plan has more lines now
         killed = disturb(made, lambda: engine.poll() is None, path('wild.db'))
         engine.communicate()

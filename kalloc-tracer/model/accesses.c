@@ -14,14 +14,18 @@
 #define NEIGHBOUR_MAX 256u
 /* Blocks that are examined to find it: more do not fit in so many bytes. */
 #define NEIGHBOUR_STEPS 32u
+/* Rows of the history that are read to find a past life. */
+#define PAST_ROWS 256u
 
 /* An access, the first bad byte of it, the block there (0: none), and the
- * address in front of which neighbours are. */
+ * address in front of which neighbours are. @past: what was there, if no block
+ * is */
 typedef struct Access {
     const KtEvent *ev;
     uint64_t bad;
     uint32_t index;
     uint64_t from;
+    KtBlock past;
 } Access;
 
 /* ---- rules -------------------------------------------------------------- */
@@ -32,37 +36,73 @@ static bool is_unsure(const KtModel *m, const KtEvent *ev)
     return m->unseen || m->blind || (ev->flags & KT_EVF_UNSURE);
 }
 
-/* No block is known there. The block that was may be evicted. A slot that
- * nobody owns was on a list of the allocator, whatever happened before. */
-static KtVerdict rule_nothing(const KtModel *m, const KtEvent *ev,
-                              KtErrorKind *kind)
+static bool is_evicted(const KtModel *m)
 {
-    bool evicted = m->count[KT_CNT_EVICT_FREED] ||
-                   kt_counters_get(m->counters, KT_CNT_EVICT_FREED);
-
-    if (m->gap || is_unsure(m, ev)) {
-        return KT_OK_UNKNOWN;
-    }
-    if (ev->flags & KT_EVF_FREE_SLOT) {
-        *kind = KT_ERR_FREE_SLOT;
-        return KT_BAD;
-    }
-    return m->complete && !evicted ? KT_OK : KT_OK_UNKNOWN;
+    return m->count[KT_CNT_EVICT_FREED] || kt_history_evicted(m->history) ||
+           kt_counters_get(m->counters, KT_CNT_EVICT_FREED) ||
+           kt_counters_get(m->counters, KT_CNT_EVICT_HISTORY);
 }
 
 /* Return true if the block was freed, and the page went on to a slab of another
  * cache. What this slab handed out there is not known. */
-static bool has_other_owner(const KtRec *r, const KtEvent *ev)
+static bool has_other_owner(KtLayer layer, uint32_t cache, const KtEvent *ev)
 {
-    bool object = r->layer == KT_LAYER_KMALLOC || r->layer == KT_LAYER_CACHE;
+    bool object = layer == KT_LAYER_KMALLOC || layer == KT_LAYER_CACHE;
 
-    return ev->cache.v && (!object || (r->cache && r->cache != ev->cache.v));
+    return ev->cache.v && (!object || (cache && cache != ev->cache.v));
 }
 
 /* The time at which the access was made, at the earliest. */
 static uint64_t earliest_us(const KtEvent *ev)
 {
     return ev->us - MIN(ev->gfp, ev->us);
+}
+
+/* A store is examined afterwards; see may_precede(). */
+static bool is_store_of_before(const KtEvent *ev, uint64_t us)
+{
+    return (ev->flags & (KT_EVF_WRITE | KT_EVF_RANGE)) == KT_EVF_WRITE &&
+           us >= earliest_us(ev);
+}
+
+/*
+ * A freed block leaves the map when a part of its memory is allocated again.
+ * The rest is as free as before:
+ *
+ *     freed    [        32 KiB of kmalloc()        ]
+ *     then     [ slab  |    nobody has this        ]
+ *                              ^ access
+ *
+ * The history does not keep which vCPU freed it.
+ */
+static KtVerdict rule_past(const KtModel *m, Access *a, KtErrorKind *kind)
+{
+    unsigned rows = PAST_ROWS;
+
+    if (!kt_history_newest(m->history, a->bad, &rows, &a->past)) {
+        return m->complete && rows && !is_evicted(m) ? KT_OK : KT_OK_UNKNOWN;
+    }
+    if (a->past.state != KT_BLOCK_FREED ||
+        has_other_owner(a->past.layer, a->past.cache.v, a->ev) ||
+        is_store_of_before(a->ev, a->past.free_us)) {
+        return KT_OK_UNKNOWN;
+    }
+    *kind = KT_ERR_USE_AFTER_FREE;
+    return KT_BAD;
+}
+
+/* No block is known there. The block that was may be evicted. A slot that
+ * nobody owns was on a list of the allocator, whatever happened before. */
+static KtVerdict rule_nothing(const KtModel *m, Access *a, KtErrorKind *kind)
+{
+    if (m->gap || is_unsure(m, a->ev)) {
+        return KT_OK_UNKNOWN;
+    }
+    if (a->ev->flags & KT_EVF_FREE_SLOT) {
+        *kind = KT_ERR_FREE_SLOT;
+        return KT_BAD;
+    }
+    return rule_past(m, a, kind);
 }
 
 /*
@@ -82,16 +122,15 @@ static bool may_precede(const KtModel *m, const Access *a)
     uint64_t us = e ? e->free_us : r->alloc_us;
     unsigned cpu = e ? e->cpu : r->cpu;
 
-    return (a->ev->flags & (KT_EVF_WRITE | KT_EVF_RANGE)) == KT_EVF_WRITE &&
-           cpu != a->ev->cpu && us >= earliest_us(a->ev);
+    return cpu != a->ev->cpu && is_store_of_before(a->ev, us);
 }
 
-static KtVerdict rule_block(const KtModel *m, const Access *a,
-                            KtErrorKind *kind)
+static KtVerdict rule_block(const KtModel *m, Access *a, KtErrorKind *kind)
 {
     const KtRec *r = kt_rec(&m->blocks, a->index);
 
-    if (r->old || has_other_owner(r, a->ev) || may_precede(m, a) ||
+    if (r->old || has_other_owner(r->layer, r->cache, a->ev) ||
+        may_precede(m, a) ||
         (r->freed && is_unsure(m, a->ev))) {
         return KT_OK_UNKNOWN;
     }
@@ -208,8 +247,8 @@ static void add_access_error(KtModel *m, const Access *a, KtErrorKind kind)
 {
     const KtEvent *ev = a->ev;
     KtError err = {
-        .kind = kind, .va = ev->va, .has_block = a->index != 0,
-        .stack = ev->stack, .task = ev->task, .cpu = ev->cpu,
+        .kind = kind, .va = ev->va, .has_block = a->index || a->past.past,
+        .block = a->past, .stack = ev->stack, .task = ev->task, .cpu = ev->cpu,
         .hook = ev->hook, .cache = ev->cache, .us = ev->us, .size = ev->size,
         .access = {
             .pc = first_frame(m, ev->stack), .last_us = ev->us,
@@ -220,7 +259,7 @@ static void add_access_error(KtModel *m, const Access *a, KtErrorKind kind)
     if (a->index) {
         kt_blocks_get(&m->blocks, a->index, &err.block);
     }
-    err.access.offset = a->bad - (a->index ? err.block.va : ev->va);
+    err.access.offset = a->bad - (err.has_block ? err.block.va : ev->va);
     add_neighbour(m, a, kind, &err.access);
     if (!kt_errors_add_access(&m->errors, &err)) {
         kt_model_count(m, KT_CNT_DROP_ERROR);
@@ -256,13 +295,15 @@ static bool is_before_slot(const KtModel *m, const Access *a)
     const KtRec *r = kt_rec(&m->blocks, a->index);
 
     return (a->ev->flags & KT_EVF_FREE_SLOT) && r->freed &&
-           has_other_owner(r, a->ev);
+           has_other_owner(r->layer, r->cache, a->ev);
 }
 
 void kt_model_access(KtModel *m, const KtEvent *ev)
 {
     uint64_t bad = ev->va + MIN(ev->actual, UINT64_MAX - ev->va);
-    Access a = { ev, bad, find_block(m, bad), bad };
+    Access a = {
+        .ev = ev, .bad = bad, .index = find_block(m, bad), .from = bad,
+    };
     KtErrorKind kind = KT_ERR__COUNT;
 
     if (a.index) {
@@ -270,7 +311,7 @@ void kt_model_access(KtModel *m, const KtEvent *ev)
         a.index = is_before_slot(m, &a) ? 0 : a.index;
     }
     kt_model_count(m, KT_CNT_EV_ACCESS);
-    switch (a.index ? rule_block(m, &a, &kind) : rule_nothing(m, ev, &kind)) {
+    switch ((a.index ? rule_block : rule_nothing)(m, &a, &kind)) {
     case KT_OK:
         kt_model_count(m, KT_CNT_ACCESS_DISAGREED);
         break;

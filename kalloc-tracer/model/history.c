@@ -339,10 +339,12 @@ typedef struct Chain {
     Row row;
 } Chain;
 
-/* A search for an address: the chains that may have it. */
+/* A search for an address: the chains that may have it. @rows: that may still
+ * be read; what is not read is not found */
 typedef struct Search {
     const KtHistory *h;
     uint64_t va;
+    uint64_t rows;
     Chain chain[ROWS__COUNT * 2 * LEVELS];
     unsigned n;
 } Search;
@@ -355,11 +357,11 @@ static bool contains(const Row *r, uint64_t va)
 }
 
 /* Move a chain, from @link on, to the next row that is wanted. */
-static bool advance(const Search *s, Chain *c, uint32_t link, uint64_t before)
+static bool advance(Search *s, Chain *c, uint32_t link, uint64_t before)
 {
     uint64_t number = resolve(s->h, link, before);
 
-    while (number) {
+    for (; number && s->rows; s->rows--) {
         read_row(s->h, number, &c->row);
         if (kind_of(&c->row) == c->kind && contains(&c->row, s->va)) {
             c->at = number;
@@ -424,18 +426,38 @@ static Chain *next_chain(Search *s)
     return pages->row.alloc_us > object->row.alloc_us ? pages : object;
 }
 
+static void begin(Search *s)
+{
+    if (s->h->rows && s->h->head) {
+        add_chains(s, ROWS_OBJECTS);
+        add_chains(s, ROWS_PAGES);
+    }
+}
+
+bool kt_history_newest(const KtHistory *h, uint64_t va, unsigned *rows,
+                       KtBlock *out)
+{
+    Search s = { .h = h, .va = va, .rows = *rows };
+    const Chain *c;
+
+    begin(&s);
+    *rows = (unsigned)s.rows;
+    c = *rows ? next_chain(&s) : NULL;
+    if (!c) {
+        return false;
+    }
+    to_block(&c->row, out);
+    return true;
+}
+
 void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
                      void *opaque)
 {
-    Search s = { .h = h, .va = va };
+    Search s = { .h = h, .va = va, .rows = UINT64_MAX };
     uint64_t last[ROWS__COUNT] = { 0 };
     Chain *c;
 
-    if (!h->rows || !h->head) {
-        return;
-    }
-    add_chains(&s, ROWS_OBJECTS);
-    add_chains(&s, ROWS_PAGES);
+    begin(&s);
     while ((c = next_chain(&s)) != NULL) {
         KtBlock b;
 

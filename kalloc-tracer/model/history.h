@@ -47,6 +47,14 @@ void kt_history_touch(const KtHistory *h, uint64_t va, uint64_t len);
  *  newest first, those of pages and of objects in one order; false ends it. */
 void kt_history_find(const KtHistory *h, uint64_t va, KtBlockFn fn,
                      void *opaque);
+/**
+ * kt_history_newest() - find the newest past life that contained @va
+ * @rows: (in, out) rows that may be read; 0 afterwards: they were not enough
+ *
+ * Returns: false if there is none, or the rows were not enough.
+ */
+bool kt_history_newest(const KtHistory *h, uint64_t va, unsigned *rows,
+                       KtBlock *out);
 
 /** kt_history_foreach() - call @fn for all past lives, the oldest first; false
  *  ends it. */

@@ -340,6 +340,9 @@ static void unpack_access(KtErrorAccess *a, GsBytes *u,
     }
 }
 
+/* The block of an error. */
+enum { NO_BLOCK, IN_MAP, PAST_LIFE };
+
 static void pack_error(const KtError *e, GsOut *p)
 {
     gs_out_varint(p, e->kind);
@@ -351,7 +354,8 @@ static void pack_error(const KtError *e, GsOut *p)
     gs_out_varint(p, e->cache.v);
     gs_out_step(p, 0, e->us);
     gs_out_varint(p, e->size);
-    gs_out_varint(p, e->has_block);
+    gs_out_varint(p, !e->has_block ? NO_BLOCK :
+                     e->block.past ? PAST_LIFE : IN_MAP);
     if (e->has_block) {
         pack_block(p, &e->block, e->va, flags_of(&e->block));
     }
@@ -362,6 +366,8 @@ static void pack_error(const KtError *e, GsOut *p)
 
 static void unpack_error(KtError *e, GsBytes *u, const KtSnapshotIds *ids)
 {
+    unsigned block;
+
     e->kind = gs_bytes_upto(u, KT_ERR__COUNT - 1, "the kind of an error");
     e->va = gs_bytes_varint(u, UINT64_MAX);
     e->stack = unpack_stack(u, ids);
@@ -371,9 +377,11 @@ static void unpack_error(KtError *e, GsBytes *u, const KtSnapshotIds *ids)
     e->cache = unpack_cache(u, ids);
     e->us = unpack_us(u, 0);
     e->size = gs_bytes_varint(u, UINT64_MAX);
-    e->has_block = gs_bytes_upto(u, 1, "a flag");
+    block = gs_bytes_upto(u, PAST_LIFE, "what an error has of a block");
+    e->has_block = block != NO_BLOCK;
     if (e->has_block) {
         unpack_block(u, &e->block, e->va, ids);
+        e->block.past = block == PAST_LIFE;
     }
     if (kt_error_is_access(e->kind)) {
         unpack_access(&e->access, u, ids);

@@ -79,12 +79,13 @@ def check_cases(log, errors):
 
 def check_pages(log, errors):
     """Without pages=on, freed pages are found only if a block of kmalloc() had
-    them before. Then the access is one to that freed block, of whomever."""
+    them before. Then the access is one to that freed block, of whomever, also
+    if a part of it has a new owner."""
     truth = log.truth[accesses.PAGES]
     for e in (e for e in errors if is_of(e, accesses.PAGES)):
         said = accesses.facts_of_ka(e, truth)
         assert said[:4] == truth[:4], said
-        assert 0 <= said.offset < said.bytes, said
+        assert 0 <= said.offset < e['actual'], (said, e['actual'])
         assert e['alloc_symbols'] and e['free_symbols'], e
 
 

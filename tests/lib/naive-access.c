@@ -102,6 +102,23 @@ static KtError *earlier(const Naive *m, const KtError *e)
     return NULL;
 }
 
+static uint64_t earliest(const KtEvent *ev)
+{
+    return ev->us > ev->gfp ? ev->us - ev->gfp : 0;
+}
+
+static bool is_other(const KtBlock *b, const KtEvent *ev)
+{
+    if (!ev->cache.v) {
+        return false;
+    }
+    if (b->layer != KT_LAYER_KMALLOC && b->layer != KT_LAYER_CACHE) {
+        return true;
+    }
+    return b->cache.v && b->cache.v != ev->cache.v;
+}
+
+/* @x: (nullable) the block that has the bad byte, or had it */
 static void add(Naive *m, KtErrorKind kind, const KtEvent *ev, uint64_t bad,
                 const NaiveBlock *x, uint64_t from)
 {
@@ -128,33 +145,52 @@ static void add(Naive *m, KtErrorKind kind, const KtEvent *ev, uint64_t bad,
     same->access.offset = MAX(same->access.offset, e->access.offset);
 }
 
+/* The life of that address that began last, of those that ended. */
+static const KtBlock *last_life(const Naive *m, uint64_t va)
+{
+    const KtBlock *best = NULL;
+
+    for (unsigned pages = 0; pages < 2; pages++) {
+        for (unsigned i = m->history->len; i; i--) {
+            const KtBlock *b = &g_array_index(m->history, KtBlock, i - 1);
+
+            if ((b->layer == KT_LAYER_PAGES) == pages && va >= b->va &&
+                va <= naive_end(b->va, kt_block_len(b))) {
+                best = !best || b->alloc_us > best->alloc_us ? b : best;
+                break;
+            }
+        }
+    }
+    return best;
+}
+
+/* A part of a freed block was allocated again; this is the rest. */
+static void rest_of_block(Naive *m, const KtEvent *ev, uint64_t bad)
+{
+    const KtBlock *b = last_life(m, bad);
+    bool store = ev->flags & KT_EVF_WRITE && !(ev->flags & KT_EVF_RANGE);
+
+    if (!b && m->complete && !m->evicted) {
+        m->disagreed++;
+    } else if (!b || b->state != KT_BLOCK_FREED || is_other(b, ev) ||
+               (store && b->free_us >= earliest(ev))) {
+        m->unjudged++;
+    } else {
+        NaiveBlock x = { .b = *b };
+
+        add(m, KT_ERR_USE_AFTER_FREE, ev, bad, &x, bad);
+    }
+}
+
 static void no_block(Naive *m, const KtEvent *ev, uint64_t bad, uint64_t from)
 {
     if (m->gap || m->unseen || m->blind || ev->flags & KT_EVF_UNSURE) {
         m->unjudged++;
     } else if (ev->flags & KT_EVF_FREE_SLOT) {
         add(m, KT_ERR_FREE_SLOT, ev, bad, NULL, from);
-    } else if (!m->complete) {
-        m->unjudged++;
     } else {
-        m->disagreed++;
+        rest_of_block(m, ev, bad);
     }
-}
-
-static bool is_other(const NaiveBlock *x, const KtEvent *ev)
-{
-    if (!ev->cache.v) {
-        return false;
-    }
-    if (x->b.layer != KT_LAYER_KMALLOC && x->b.layer != KT_LAYER_CACHE) {
-        return true;
-    }
-    return x->b.cache.v && x->b.cache.v != ev->cache.v;
-}
-
-static uint64_t earliest(const KtEvent *ev)
-{
-    return ev->us > ev->gfp ? ev->us - ev->gfp : 0;
 }
 
 /* Another vCPU freed or allocated the block, perhaps after the store. */
@@ -182,13 +218,13 @@ void naive_access(Naive *m, const KtEvent *ev)
                 pages->b.alloc_us > x->b.alloc_us))) {
         x = pages;
     }
-    if (!x || (ev->flags & KT_EVF_FREE_SLOT && is_other(x, ev) &&
+    if (!x || (ev->flags & KT_EVF_FREE_SLOT && is_other(&x->b, ev) &&
                x->b.state == KT_BLOCK_FREED)) {
         no_block(m, ev, bad, x ? x->b.va : bad);
         return;
     }
     freed = x->b.state == KT_BLOCK_FREED;
-    if (x->old || is_other(x, ev) || may_precede(x, ev) ||
+    if (x->old || is_other(&x->b, ev) || may_precede(x, ev) ||
         (freed && (m->unseen || m->blind || ev->flags & KT_EVF_UNSURE))) {
         m->unjudged++;
     } else if (freed) {

@@ -164,6 +164,36 @@ static void free_slots_when_tracing_began_late(void)
     judged(&w, "free-slot", 1, 0);
 }
 
+/* Free a block of 32 KiB, whose first bytes are handed out to somebody else. */
+static void alloc_in_freed(FedTracer *w)
+{
+    alloc_in(w, KT_LAYER_LARGE, VA, 32768, 0);
+    kfree(w, VA);
+    alloc(w, VA, 64);
+}
+
+static void rest_of_a_freed_block(void)
+{
+    FedTracer w = fed_tracer_new(true);
+    KtError e;
+
+    alloc_in_freed(&w);
+    read_of(&w, VA + 64);
+    e = last_error(&w);
+    g_assert_true(e.has_block && e.block.past);
+    g_assert_cmphex(e.block.va, ==, VA);
+    g_assert_cmpuint(e.block.requested, ==, 32768);
+    g_assert_cmpuint(e.access.offset, ==, 64);
+    /* It may be an overflow of the block in front. */
+    g_assert_true(e.access.has_neighbour);
+    g_assert_cmphex(e.access.neighbour.va, ==, VA);
+    g_assert_cmpuint(e.access.neighbour.requested, ==, 64);
+    read_of(&w, VA + 32767);
+    g_assert_cmpuint(last_error(&w).access.count, ==, 2);
+    read_of(&w, VA + 32768);
+    judged(&w, UAF, 0, 1);
+}
+
 /* ---- what is not certain ------------------------------------------------- */
 
 /* An access that was made up to @before microseconds ago. Each event is one
@@ -276,6 +306,31 @@ static void pages_that_went_on(void)
     access_in(&w, VA + 0x10000, 2);
     access_in(&w, VA, 1);
     judged(&w, UAF, 2, 0);
+}
+
+/* Another slab has the page of the rest; the store may have been made before
+ * the free. */
+static void rest_of_a_freed_block_that_went_on(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc_in_freed(&w);
+    access_in(&w, VA + 4096, 2);
+    push(&w, (KtEvent) { .kind = KT_EV_ACCESS, .va = VA + 8192, .size = 4,
+                         .gfp = UINT32_MAX, .flags = KT_EVF_WRITE });
+    judged(&w, "", 2, 0);
+}
+
+/* Nobody was seen to free the block, so it is an error that it has another
+ * owner; of the rest nothing is known. */
+static void rest_of_a_live_block(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc_in(&w, KT_LAYER_LARGE, VA, 32768, 0);
+    alloc(&w, VA, 64);
+    read_of(&w, VA + 16384);
+    judged(&w, "overlap", 1, 0);
 }
 
 /* The slab that has the page now has a free slot there. */
@@ -469,6 +524,9 @@ static const TestCase cases[] = {
     { "/access/newer-pages", pages_of_a_slab_that_went_on },
     { "/access/slots", slots_that_nobody_had },
     { "/access/slots-late", free_slots_when_tracing_began_late },
+    { "/access/rest", rest_of_a_freed_block },
+    { "/access/rest-went-on", rest_of_a_freed_block_that_went_on },
+    { "/access/rest-of-live", rest_of_a_live_block },
     { "/access/right", what_the_map_says_is_right },
     { "/access/gap", blocks_from_before_a_gap },
     { "/access/unseen", memory_handed_out_unseen },

@@ -168,6 +168,30 @@ static void test_newest_first(void)
     kt_history_free(h);
 }
 
+/* A neighbour in the same granule was handed out again and again. */
+static void test_newest_of_a_few(void)
+{
+    KtHistory *h = kt_history_new(1 << 20, NULL);
+    unsigned rows = 1000;
+    KtBlock b;
+
+    g_assert_false(kt_history_newest(h, 0x1000, &rows, &b));
+    add(h, 0x1020, 16, 1);
+    add(h, 0x1020, 16, 2);
+    for (unsigned i = 3; i <= 100; i++) {
+        add(h, 0x1000, 16, i);
+    }
+    g_assert_true(kt_history_newest(h, 0x1025, &rows, &b));
+    g_assert_cmpuint(b.free_us, ==, 2);
+    g_assert_cmpuint(rows, >, 0);
+    g_assert_false(kt_history_newest(h, 0x1030, &rows, &b));
+    g_assert_cmpuint(rows, >, 0);
+    rows = 50;
+    g_assert_false(kt_history_newest(h, 0x1025, &rows, &b));
+    g_assert_cmpuint(rows, ==, 0);
+    kt_history_free(h);
+}
+
 static void test_oldest_dropped(void)
 {
     KtHistory *h = kt_history_new(48 * 10, NULL);
@@ -256,6 +280,7 @@ int main(int argc, char **argv)
         { "/history/sizes", test_sizes },
         { "/history/bounds", test_bounds },
         { "/history/newest-first", test_newest_first },
+        { "/history/newest-of-a-few", test_newest_of_a_few },
         { "/history/oldest-dropped", test_oldest_dropped },
         { "/history/no-memory", test_no_memory },
         { "/history/many-huge", test_many_huge },

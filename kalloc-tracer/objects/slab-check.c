@@ -239,6 +239,13 @@ static void check_cache(Check *k)
     k->out->caches++;
 }
 
+/* The pages of a slab are no object's block. */
+static bool find_block(KtTracer *t, uint64_t object, KtBlock *out)
+{
+    return object && kt_query_find(t, object, out) &&
+           out->layer != KT_LAYER_PAGES;
+}
+
 /* Find the blocks of the findings. */
 static void name_blocks(Check *k)
 {
@@ -246,10 +253,9 @@ static void name_blocks(Check *k)
     for (unsigned i = 0; i < k->out->findings->len; i++) {
         KtSlabFinding *f = &g_array_index(k->out->findings, KtSlabFinding, i);
 
-        f->has_block = f->object && kt_query_find(k->t, f->object, &f->block);
+        f->has_block = find_block(k->t, f->object, &f->block);
         f->has_below = f->object && f->slot &&
-                       kt_query_find(k->t, f->object - f->cache.size,
-                                     &f->below);
+                       find_block(k->t, f->object - f->cache.size, &f->below);
     }
     kt_query_end(k->t);
 }

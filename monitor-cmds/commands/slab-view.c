@@ -64,6 +64,13 @@ GArray *mc_slots_new(void)
     return slots;
 }
 
+/* The pages of the slab begin where its first slot does. */
+static bool find_block(KtTracer *t, uint64_t va, KtBlock *out)
+{
+    return kt_query_find(t, va, out) && out->va == va &&
+           out->layer != KT_LAYER_PAGES;
+}
+
 void mc_slots_find_blocks(KtTracer *t, GArray *slots, unsigned first,
                           unsigned end)
 {
@@ -71,8 +78,7 @@ void mc_slots_find_blocks(KtTracer *t, GArray *slots, unsigned first,
     for (unsigned i = first; i < end; i++) {
         McSlotAt *slot = &g_array_index(slots, McSlotAt, i);
 
-        slot->has_block = kt_query_find(t, slot->va, &slot->block) &&
-                          slot->block.va == slot->va;
+        slot->has_block = find_block(t, slot->va, &slot->block);
     }
     kt_query_end(t);
 }

@@ -226,6 +226,24 @@ static void test_blocks(void)
     g_assert_cmpuint(f->position, ==, 1);
 }
 
+/* With pages=on the pages of a slab are a block, but not that of a slot. */
+static void test_pages_of_the_slab(void)
+{
+    g_autoptr(SlabGuest) g = guest_new(SG_6_12);
+    g_auto(KtSlabReport) r = { 0 };
+    const KtSlabFinding *f;
+    KtEvent pages = { .kind = KT_EV_ALLOC, .va = SG_DIRECT + PAGE * 4096,
+                      .size = 4096, .us = 1, .layer = KT_LAYER_PAGES };
+
+    kt_tracer_push(g->t, 0, &pages);
+    sg_set_next(g, CACHE, PAGE, 7, 0x4141414141414141);
+    r = expect(g, "outside 7");
+    f = &g_array_index(r.findings, KtSlabFinding, 0);
+    g_assert_false(f->has_block);
+    g_assert_true(f->has_below);
+    g_assert_cmphex(f->below.va, ==, OBJECT(6));
+}
+
 /* If frees may be missing in the map, it contradicts nothing. */
 static void test_unsure(void)
 {
@@ -272,6 +290,7 @@ int main(int argc, char **argv)
         { "/slab-check/locks", test_locks },
         { "/slab-check/lists", test_lists },
         { "/slab-check/blocks", test_blocks },
+        { "/slab-check/pages", test_pages_of_the_slab },
         { "/slab-check/unsure", test_unsure },
         { "/slab-check/refusals", test_refusals },
     };

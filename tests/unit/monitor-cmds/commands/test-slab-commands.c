@@ -237,6 +237,21 @@ static void test_odd_slabs(void)
                 "slab\n");
 }
 
+/* With pages=on the pages of a slab are a block, but not that of its first
+ * slot. */
+static void test_pages_of_a_slab(void)
+{
+    g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
+    KtEvent pages = { .kind = KT_EV_ALLOC, .va = 0xffff888000013000,
+                      .size = 4096, .us = 6000, .layer = KT_LAYER_PAGES };
+
+    sg_add_slab(g, CACHE, 19, NULL, 0);
+    kt_tracer_push(g->t, 0, &pages);
+    expect_part(g, "slab ffff888000013000",
+                "> +0      0 - ffff888000013000 unseen\n");
+    expect_part(g, "slab ffff888000013000 --format line", ">.... ");
+}
+
 static void test_sheaves(void)
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_7_3);
@@ -289,6 +304,7 @@ int main(int argc, char **argv)
         { "/slab-commands/slab", test_slab },
         { "/slab-commands/history", test_history },
         { "/slab-commands/odd-slabs", test_odd_slabs },
+        { "/slab-commands/pages", test_pages_of_a_slab },
         { "/slab-commands/sheaves", test_sheaves },
         { "/slab-commands/without", test_without },
     };

@@ -9,8 +9,7 @@
  * Called by the formatters and by ka log, on the thread of one command.
  */
 #include "monitor-cmds/output/ftrace-text.h"
-
-#include <string.h>
+#include "monitor-cmds/output/json-parts.h"
 
 void mc_put_log_text(GString *s, const char *text, size_t len)
 {
@@ -147,52 +146,24 @@ void mc_ftrace_log(McOut *o, const McLogRow *row)
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static void put_string(GString *s, const char *key, const char *text,
-                       size_t len)
-{
-    g_string_append_printf(s, ",\"%s\":\"", key);
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = text[i];
-
-        if (c == '"' || c == '\\') {
-            g_string_append_c(s, '\\');
-            g_string_append_c(s, c);
-        } else if (c < 0x20 || c >= 0x7f) {
-            g_string_append(s, "\\u");
-            mc_put_hex(s, c, 4);
-        } else {
-            g_string_append_c(s, c);
-        }
-    }
-    g_string_append_c(s, '"');
-}
-
-static void put_number(GString *s, const char *key, uint64_t v)
-{
-    g_string_append_printf(s, ",\"%s\":", key);
-    mc_put_decimal(s, v);
-}
-
 static void put_writer(GString *s, const McLogRow *row)
 {
     const KtLogLine *line = row->line;
 
     if (row->has_task) {
-        put_string(s, "comm", row->comm, strlen(row->comm));
-        put_number(s, "pid", row->pid);
+        mc_json_text(s, "comm", row->comm);
+        mc_json_number(s, "pid", row->pid);
     }
     if (line->flags & KT_LOG_SEEN) {
-        put_number(s, "cpu", line->cpu);
+        mc_json_number(s, "cpu", line->cpu);
     }
     if (line->flags & KT_LOG_CALLER) {
         bool cpu = line->caller & KT_LOG_CALLER_CPU;
 
-        put_number(s, cpu ? "caller_cpu" : "caller_pid",
-                   line->caller & ~KT_LOG_CALLER_CPU);
+        mc_json_number(s, cpu ? "caller_cpu" : "caller_pid",
+                       line->caller & ~KT_LOG_CALLER_CPU);
     }
-    if (row->module) {
-        put_string(s, "module", row->module, strlen(row->module));
-    }
+    mc_json_text(s, "module", row->module);
 }
 
 static void put_json_stack(McOut *o, const KtLogLine *line)
@@ -208,7 +179,7 @@ static void put_json_stack(McOut *o, const KtLogLine *line)
         }
         mc_put_pc(names, o->symbols, &frame);
     }
-    put_string(o->line, "stack", names->str, names->len);
+    mc_json_text(o->line, "stack", names->str);
 }
 
 void mc_json_log(McOut *o, const McLogRow *row)
@@ -216,25 +187,24 @@ void mc_json_log(McOut *o, const McLogRow *row)
     const KtLogLine *line = row->line;
     GString *s = o->line;
 
-    g_string_append_printf(s, "{\"schema\":%d,\"type\":\"%s\"",
-                           MC_JSON_SCHEMA, mc_objects[MC_OBJ_LOG].type);
-    put_number(s, "number", line->number);
-    put_number(s, "boot", line->boot);
-    put_number(s, "seq", line->seq);
-    put_number(s, "lost", line->lost);
-    put_number(s, "ns", line->ns);
-    put_number(s, "us", line->us);
-    put_number(s, "seen", line->flags & KT_LOG_SEEN ? 1 : 0);
+    mc_json_begin(o, MC_OBJ_LOG);
+    mc_json_number(s, "number", line->number);
+    mc_json_number(s, "boot", line->boot);
+    mc_json_number(s, "seq", line->seq);
+    mc_json_number(s, "lost", line->lost);
+    mc_json_number(s, "ns", line->ns);
+    mc_json_number(s, "us", line->us);
+    mc_json_number(s, "seen", line->flags & KT_LOG_SEEN ? 1 : 0);
     put_writer(s, row);
-    put_number(s, "level", line->level);
-    put_number(s, "facility", line->facility);
+    mc_json_number(s, "level", line->level);
+    mc_json_number(s, "facility", line->facility);
     if (line->flags & KT_LOG_CUT) {
-        put_number(s, "cut", 1);
+        mc_json_number(s, "cut", 1);
     }
-    put_string(s, "text", row->text, line->len);
+    mc_json_key(s, "text");
+    mc_put_json_bytes(s, row->text, line->len);
     if (o->symbols) {
         put_json_stack(o, line);
     }
-    g_string_append_c(s, '}');
-    mc_out_end_line(o);
+    mc_json_end(o);
 }

@@ -321,6 +321,8 @@ void mc_put_hex(GString *s, uint64_t v, unsigned digits);
 void mc_put_decimal(GString *s, uint64_t v);
 /** mc_put_json_string() - append a string of JSON, in ASCII */
 void mc_put_json_string(GString *s, const char *text);
+/** mc_put_json_bytes() - the same of @len bytes, whatever they are */
+void mc_put_json_bytes(GString *s, const char *text, size_t len);
 /** mc_text_stack() - append the frames of a stack. @exact: the first one is an
  *  instruction, and no return address */
 void mc_text_stack(McOut *o, KtStackId id, bool exact);

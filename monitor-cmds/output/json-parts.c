@@ -2,11 +2,13 @@
 /* Members of JSON objects: see json-parts.h. */
 #include "monitor-cmds/output/json-parts.h"
 
-void mc_put_json_string(GString *s, const char *text)
+#include <string.h>
+
+void mc_put_json_bytes(GString *s, const char *text, size_t len)
 {
     g_string_append_c(s, '"');
-    for (; *text; text++) {
-        unsigned char c = *text;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = text[i];
 
         if (c == '"' || c == '\\') {
             g_string_append_c(s, '\\');
@@ -19,6 +21,11 @@ void mc_put_json_string(GString *s, const char *text)
         }
     }
     g_string_append_c(s, '"');
+}
+
+void mc_put_json_string(GString *s, const char *text)
+{
+    mc_put_json_bytes(s, text, strlen(text));
 }
 
 void mc_json_address(GString *s, uint64_t va)

@@ -4,12 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "guest-symbols/gs.h"
-
-#define FILE_SIZE_MAX   (2ull << 30)
 
 static bool read_all(int fd, uint8_t *buf, size_t len, GError **errp)
 {
@@ -31,11 +30,7 @@ static bool read_all(int fd, uint8_t *buf, size_t len, GError **errp)
     return true;
 }
 
-/*
- * The file is read, not mapped: a mapped file that is truncated by a rebuild
- * would kill the process (SIGBUS).
- */
-static GBytes *read_open_file(int fd, GError **errp)
+static GBytes *read_open_file(int fd, uint64_t max, GError **errp)
 {
     struct stat st;
     uint8_t *buf;
@@ -48,12 +43,13 @@ static GBytes *read_open_file(int fd, GError **errp)
         g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not a regular file");
         return NULL;
     }
-    if (!st.st_size || (uint64_t)st.st_size > FILE_SIZE_MAX) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s",
-                    st.st_size ? "too large for a kernel" : "empty file");
+    if ((uint64_t)st.st_size > max) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
+                    "%" PRIu64 " bytes; the limit is %" PRIu64,
+                    (uint64_t)st.st_size, max);
         return NULL;
     }
-    buf = g_try_malloc(st.st_size);
+    buf = g_try_malloc(st.st_size + 1);
     if (!buf) {
         g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
         return NULL;
@@ -62,16 +58,27 @@ static GBytes *read_open_file(int fd, GError **errp)
         g_free(buf);
         return NULL;
     }
+    buf[st.st_size] = 0;
     return g_bytes_new_take(buf, st.st_size);
 }
 
-GBytes *gs_kernel_read_file(const char *path, GError **errp)
+GBytes *gs_file_read(const char *path, uint64_t max, GError **errp)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    GBytes *bytes = read_open_file(fd, errp);
+    GBytes *bytes = read_open_file(fd, max, errp);
 
     if (fd >= 0) {
         close(fd);
+    }
+    return bytes;
+}
+
+GBytes *gs_file_read_named(const char *path, uint64_t max, GError **errp)
+{
+    GBytes *bytes = gs_file_read(path, max, errp);
+
+    if (!bytes) {
+        g_prefix_error(errp, "%s: ", path);
     }
     return bytes;
 }

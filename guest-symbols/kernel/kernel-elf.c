@@ -7,7 +7,6 @@
  * kernel runs at the addresses where it is linked.
  */
 #include "guest-symbols/base/bytes.h"
-#include "guest-symbols/api/gs-user-file.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/symbols/symtab.h"

@@ -15,7 +15,21 @@
 #include "guest-symbols/symbols/systemmap.h"
 #include "guest-symbols/types/btf.h"
 
+#define FILE_SIZE_MAX   (2ull << 30)
 #define BTF_SEARCH_MAX  (64u << 20)
+
+/* ---- the file ---- */
+
+GBytes *gs_kernel_read_file(const char *path, GError **errp)
+{
+    g_autoptr(GBytes) bytes = gs_file_read(path, FILE_SIZE_MAX, errp);
+
+    if (bytes && !g_bytes_get_size(bytes)) {
+        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "empty file");
+        return NULL;
+    }
+    return g_steal_pointer(&bytes);
+}
 
 /* ---- its tables ---- */
 

@@ -126,6 +126,8 @@ void gs_kernel_find_data(GsKernel *k);
 /** gs_kernel_find_unwinder() - set @unwind_by; @symtab, @text and @orc are
  *  set. */
 void gs_kernel_find_unwinder(GsKernel *k);
+/** gs_kernel_read_file() - (owned) read a file of 1 byte to 2 GiB. */
+GBytes *gs_kernel_read_file(const char *path, GError **errp);
 
 /**
  * gs_kernel_new_from_image() - make a kernel from an image's tables

@@ -4,7 +4,6 @@
  * section, so that a vmlinux of a gigabyte is not in memory as a whole.
  */
 #include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/api/gs-user-file.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/types/btf.h"

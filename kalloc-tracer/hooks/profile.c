@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+
 #define FILE_MAX    65536
 
 /* ---- groups ------------------------------------------------------------- */
@@ -281,14 +282,13 @@ KtProfile *kt_profile_new_from_data(const char *data, size_t len,
 
 KtProfile *kt_profile_open(const char *path, GError **errp)
 {
-    g_autofree char *data = NULL;
+    g_autoptr(GBytes) bytes = gs_file_read_named(path, FILE_MAX, errp);
+    const char *data;
     size_t len;
 
-    if (!g_file_test(path, G_FILE_TEST_IS_REGULAR)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_IO,
-                    "%s: no such file, or not a regular file", path);
+    if (!bytes) {
         return NULL;
     }
-    return g_file_get_contents(path, &data, &len, errp)
-           ? kt_profile_new_from_data(data, len, path, errp) : NULL;
+    data = g_bytes_get_data(bytes, &len);
+    return kt_profile_new_from_data(data, len, path, errp);
 }

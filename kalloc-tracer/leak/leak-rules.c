@@ -216,18 +216,18 @@ bool kt_leaks_parse(KtLeakScanner *l, const char *text, const char *name,
 
 bool kt_leak_rules_load(KtTracer *t, const char *path, GError **errp)
 {
-    g_autoptr(GError) err = NULL;
-    g_autofree char *text = NULL;
-    gsize len;
+    g_autoptr(GBytes) bytes = gs_file_read_named(path, FILE_MAX, errp);
+    const char *text;
+    size_t len;
 
-    if (!g_file_get_contents(path, &text, &len, &err)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s", err->message);
+    if (!bytes) {
         return false;
     }
-    if (len > FILE_MAX || strlen(text) != len) {
+    text = g_bytes_get_data(bytes, &len);
+    if (strlen(text) != len) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "%s: no file of rules: it is larger than 1 MiB, or has "
-                    "bytes that are no text", path);
+                    "%s: no file of rules: it has bytes that are no text",
+                    path);
         return false;
     }
     return kt_leaks_parse(kt_leak_scanner_of(t), text, path, errp);

@@ -359,12 +359,14 @@ McScript *mc_script_new(const char *text, size_t len, const char *name,
 
 McScript *mc_script_open(const char *path, const char *module, GError **errp)
 {
-    g_autofree char *text = NULL;
-    gsize len;
+    g_autoptr(GBytes) bytes = gs_file_read_named(path, FILE_MAX, errp);
+    const char *text;
+    size_t len;
 
-    if (!g_file_get_contents(path, &text, &len, errp)) {
+    if (!bytes) {
         return NULL;
     }
+    text = g_bytes_get_data(bytes, &len);
     return mc_script_new(text, len, path, module, errp);
 }
 

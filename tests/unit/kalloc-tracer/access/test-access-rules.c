@@ -127,8 +127,8 @@ static void no_file(void)
     g_autoptr(GError) err = NULL;
 
     g_assert_null(kt_access_rules_open("/nonexistent/rules", &err));
-    g_assert_cmpstr(err->message, ==, "/nonexistent/rules: no such file, or "
-                    "not a regular file");
+    g_assert_cmpstr(err->message, ==, "/nonexistent/rules: No such file or "
+                    "directory");
 }
 
 int main(int argc, char **argv)

@@ -171,7 +171,8 @@ static void test_open(void)
     g_autoptr(GError) err = NULL;
 
     g_assert_null(mc_script_open("/nonexistent", NULL, &err));
-    g_assert_nonnull(strstr(err->message, "/nonexistent"));
+    g_assert_cmpstr(err->message, ==,
+                    "/nonexistent: No such file or directory");
 }
 
 /* The scripts of the tree are accepted. */

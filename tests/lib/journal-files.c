@@ -50,6 +50,19 @@ char *read_back(const char *path, int *rc)
     return out;
 }
 
+char *said_by_ka(const char *path, const char *word)
+{
+    const char *argv[] = { g_getenv("KA_PROGRAM"), "-f", path, word, NULL };
+    char *err = NULL;
+    int rc;
+
+    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL,
+                               G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
+                               &err, &rc, NULL));
+    g_assert_cmpint(rc, ==, 0);
+    return err;
+}
+
 KtStats tracer_stats(KtTracer *t)
 {
     KtStats s;

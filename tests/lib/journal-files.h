@@ -23,6 +23,10 @@ KtTracer *new_tracer(const char *path, GError **errp);
  *  output, or its errors if @rc is not 0; NULL if it did not start. */
 char *read_back(const char *path, int *rc);
 
+/** said_by_ka() - run `ka -f @path @word`, which must end with 0. Returns:
+ *  (owned) what it says on stderr. */
+char *said_by_ka(const char *path, const char *word);
+
 /** tracer_stats() - query the tracer once all events are applied. */
 KtStats tracer_stats(KtTracer *t);
 

@@ -3,61 +3,29 @@
  * Names of modules at a time: other modules lie at the same addresses before
  * and after. The tests know which module they added when.
  */
+#include "tests/lib/module-table.h"
 #include "tests/lib/test-main.h"
-#include "guest-symbols/modules/modules.h"
 
 #define BASE 0xffffffffc0100000ull
-#define SIZE 0x4000ull
 #define ID_A 0xffffffffc0103000ull
 #define ID_B 0xffffffffc0203000ull
 
-/* A table of modules and the ORC set that its modules are in. */
-typedef struct Table {
-    GsModules *modules;
-    GsOrcSet *orc;
-} Table;
-
-static Table *table_new(void)
+static void add_at(ModuleTable *t, uint64_t id, const char *name,
+                   uint64_t base, const GsModuleSymbol *syms, size_t n)
 {
-    Table *t = g_new0(Table, 1);
+    g_autoptr(GError) err = NULL;
 
-    t->orc = gs_orc_set_new();
-    t->modules = gs_modules_new();
-    return t;
+    module_table_add(t, id, name, base, syms, n, &err);
+    g_assert_no_error(err);
 }
 
-static void table_free(Table *t)
-{
-    gs_modules_free(t->modules);
-    gs_orc_set_free(t->orc);
-    g_free(t);
-}
-
-static void add_at(Table *t, uint64_t id, const char *name, uint64_t base,
-                   const GsModuleSymbol *syms, size_t n)
-{
-    GsModuleInfo info = {
-        .mem = { { base, base + SIZE } }, .n_mem = 1,
-        .text = { { base, base + SIZE } }, .n_text = 1,
-        .syms = (GsModuleSymbol *)syms, .n_syms = n,
-    };
-
-    g_strlcpy(info.name, name, sizeof(info.name));
-    g_assert_true(gs_modules_add(t->modules, t->orc, id, &info, NULL));
-}
-
-static void add_a(Table *t)
+static void add_a(ModuleTable *t)
 {
     static const GsModuleSymbol syms[] = {
         { BASE + 0x100, "first", 'T' }, { BASE + 0x3000, "data", 'd' },
     };
 
     add_at(t, ID_A, "alpha", BASE, syms, G_N_ELEMENTS(syms));
-}
-
-static void drop(Table *t, uint64_t id)
-{
-    gs_modules_drop(t->modules, t->orc, id);
 }
 
 typedef struct Visit {
@@ -74,12 +42,12 @@ static bool visit(const GsSymbol *sym, void *opaque)
 }
 
 /* Return the era of a backtrace that is taken now and has one frame, at @va. */
-static uint32_t era_of(Table *t, uint64_t va)
+static uint32_t era_of(ModuleTable *t, uint64_t va)
 {
     return gs_modules_era(t->modules, &va, 1).all;
 }
 
-static void assert_named_at(Table *t, uint64_t va, uint32_t era,
+static void assert_named_at(ModuleTable *t, uint64_t va, uint32_t era,
                             const char *module)
 {
     GsSymbol s = { 0 };
@@ -97,17 +65,17 @@ static void test_names_of_their_time(void)
     static const GsModuleSymbol f[] = { { BASE + 0x80, "f", 't' } };
     static const GsModuleSymbol g[] = { { BASE + 0x40, "g", 't' } };
     static const GsModuleSymbol far[] = { { BASE + 0x90000, "far", 't' } };
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     uint32_t a, b, c;
 
     add_a(t);
     a = era_of(t, BASE + 0x100);
-    drop(t, ID_A);
+    module_table_drop(t, ID_A);
     add_at(t, ID_B, "elsewhere", BASE + 0x90000, far, 1);
     g_assert_cmpuint(era_of(t, BASE + 0x100), ==, a);
     add_at(t, ID_A, "beta", BASE, f, 1);
     b = era_of(t, BASE + 0x100);
-    drop(t, ID_A);
+    module_table_drop(t, ID_A);
     add_at(t, ID_A, "gamma", BASE, g, 1);
     c = era_of(t, BASE + 0x100);
     g_assert_true(a && a < b && b < c);
@@ -117,7 +85,7 @@ static void test_names_of_their_time(void)
     assert_named_at(t, BASE + 0x100, GS_ERA_NOW, "gamma");
     assert_named_at(t, BASE + 0x50, b, NULL);
     assert_named_at(t, BASE + 0x50, c, "gamma");
-    table_free(t);
+    module_table_free(t);
 }
 
 /* A stack through two modules has the era of the one that was loaded later. The
@@ -126,7 +94,7 @@ static void test_era_of_two_modules(void)
 {
     static const GsModuleSymbol far[] = { { BASE + 0x90000, "far", 't' } };
     const uint64_t pc[] = { BASE + 0x110, BASE + 0x90010, 0x1000 };
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     GsStackEra era;
 
     add_a(t);
@@ -141,7 +109,7 @@ static void test_era_of_two_modules(void)
     assert_named_at(t, pc[1], era.first, NULL);
     era = gs_modules_era(t->modules, pc + 2, 1);
     g_assert_cmpuint(era.all + era.first, ==, 0);
-    table_free(t);
+    module_table_free(t);
 }
 
 /* A module that is loaded again as it was has the number of its first load:
@@ -149,7 +117,7 @@ static void test_era_of_two_modules(void)
 static void test_loaded_again(void)
 {
     static const GsModuleSymbol f[] = { { BASE + 0x80, "f", 't' } };
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     uint64_t bytes;
     uint32_t a;
 
@@ -157,25 +125,25 @@ static void test_loaded_again(void)
     a = era_of(t, BASE + 0x100);
     bytes = gs_modules_bytes(t->modules);
     for (int i = 0; i < 100; i++) {
-        drop(t, ID_A);
+        module_table_drop(t, ID_A);
         add_a(t);
         g_assert_cmpuint(era_of(t, BASE + 0x100), ==, a);
     }
     g_assert_cmpuint(gs_modules_bytes(t->modules), ==, bytes);
-    drop(t, ID_A);
+    module_table_drop(t, ID_A);
     add_at(t, ID_B, "beta", BASE, f, 1);
-    drop(t, ID_B);
+    module_table_drop(t, ID_B);
     add_a(t);
     g_assert_cmpuint(era_of(t, BASE + 0x100), >, a);
     assert_named_at(t, BASE + 0x100, a, "alpha");
     assert_named_at(t, BASE + 0x100, a + 1, "beta");
-    table_free(t);
+    module_table_free(t);
 }
 
 /* What was evicted has no name, also if an older module at the place has. */
 static void test_evicted_has_no_name(void)
 {
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     uint32_t last = 0;
 
     for (int i = 0; i < 2100; i++) {
@@ -184,25 +152,25 @@ static void test_evicted_has_no_name(void)
         add_at(t, ID_A, "mod", BASE, &s, 1);
         g_assert_cmpuint(era_of(t, BASE + i), >, last);
         last = era_of(t, BASE + i);
-        drop(t, ID_A);
+        module_table_drop(t, ID_A);
     }
     assert_named_at(t, BASE + 0x1000, 1, NULL);
     assert_named_at(t, BASE + 0x1000, last - 1000, "mod");
     assert_named_at(t, BASE + 0x1000, last, "mod");
     g_assert_cmpuint(gs_modules_n_evicted(t->modules), >, 0);
     g_assert_cmpuint(gs_modules_n_evicted(t->modules), ==, 0);
-    table_free(t);
+    module_table_free(t);
 }
 
 static void test_functions_of_all_times(void)
 {
     static const GsModuleSymbol f[] = { { BASE + 0x80, "first", 't' } };
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     Visit v = { 0 };
     GsSymbol s;
 
     add_a(t);
-    drop(t, ID_A);
+    module_table_drop(t, ID_A);
     add_at(t, ID_B, "beta", BASE, f, 1);
     g_assert_cmpuint(gs_modules_foreach_named(t->modules, "first", visit, &v),
                      ==, 1);
@@ -213,7 +181,7 @@ static void test_functions_of_all_times(void)
     g_assert_cmphex(v.va[1], ==, BASE + 0x100);
     g_assert_true(gs_modules_lookup(t->modules, "alpha", "data", &s));
     g_assert_cmpuint(s.load, ==, 1);
-    table_free(t);
+    module_table_free(t);
 }
 
 int main(int argc, char **argv)

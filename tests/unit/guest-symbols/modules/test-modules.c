@@ -3,65 +3,24 @@
  * The table of modules, and reads of struct module in both layouts, from
  * correct and from hostile guest memory.
  */
+#include "tests/lib/module-table.h"
 #include "tests/lib/orc-writer.h"
 #include "tests/lib/test-main.h"
-#include "guest-symbols/modules/modules.h"
 
 #define BASE 0xffffffffc0100000ull
-#define SIZE 0x4000ull
 #define ID_A 0xffffffffc0103000ull
 #define ID_B 0xffffffffc0203000ull
 
-/* A table of modules and the ORC set that its modules are in. */
-typedef struct Table {
-    GsModules *modules;
-    GsOrcSet *orc;
-} Table;
-
-static Table *table_new(void)
-{
-    Table *t = g_new0(Table, 1);
-
-    t->orc = gs_orc_set_new();
-    t->modules = gs_modules_new();
-    return t;
-}
-
-static void table_free(Table *t)
-{
-    gs_modules_free(t->modules);
-    gs_orc_set_free(t->orc);
-    g_free(t);
-}
-
-static bool add_syms(Table *t, uint64_t id, const char *name, uint64_t base,
-                     const GsModuleSymbol *syms, size_t n, GError **errp)
-{
-    GsModuleInfo info = {
-        .mem = { { base, base + SIZE } }, .n_mem = 1,
-        .text = { { base, base + SIZE } }, .n_text = 1,
-        .syms = (GsModuleSymbol *)syms, .n_syms = n,
-    };
-
-    g_strlcpy(info.name, name, sizeof(info.name));
-    return gs_modules_add(t->modules, t->orc, id, &info, errp);
-}
-
-static void add_at(Table *t, uint64_t id, const char *name, uint64_t base,
-                   const GsModuleSymbol *syms, size_t n)
+static void add_at(ModuleTable *t, uint64_t id, const char *name,
+                   uint64_t base, const GsModuleSymbol *syms, size_t n)
 {
     g_autoptr(GError) err = NULL;
 
-    add_syms(t, id, name, base, syms, n, &err);
+    module_table_add(t, id, name, base, syms, n, &err);
     g_assert_no_error(err);
 }
 
-static void drop(Table *t, uint64_t id)
-{
-    gs_modules_drop(t->modules, t->orc, id);
-}
-
-static size_t n_modules(const Table *t)
+static size_t n_modules(const ModuleTable *t)
 {
     return gs_modules_n(t->modules);
 }
@@ -75,12 +34,12 @@ static const GsModuleSymbol syms_a[] = {
     { .va = BASE + 0x3000, .name = "data", .type = 'd' },
 };
 
-static void add_a(Table *t)
+static void add_a(ModuleTable *t)
 {
     add_at(t, ID_A, "alpha", BASE, syms_a, G_N_ELEMENTS(syms_a));
 }
 
-static void assert_names(Table *t, uint64_t va, const char *name,
+static void assert_names(ModuleTable *t, uint64_t va, const char *name,
                          uint64_t size)
 {
     GsSymbol s;
@@ -90,7 +49,7 @@ static void assert_names(Table *t, uint64_t va, const char *name,
     g_assert_cmpuint(s.size, ==, size);
 }
 
-static void assert_nameless(Table *t, uint64_t va)
+static void assert_nameless(ModuleTable *t, uint64_t va)
 {
     GsSymbol s;
 
@@ -99,7 +58,7 @@ static void assert_nameless(Table *t, uint64_t va)
 
 static void test_symbolize(void)
 {
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
 
     assert_nameless(t, BASE);
     add_a(t);
@@ -107,11 +66,11 @@ static void test_symbolize(void)
     assert_names(t, BASE + 0x100, "first", 0x100);
     assert_names(t, BASE + 0x1ff, "first", 0x100);
     assert_names(t, BASE + 0x2ff, "second_alias", 0x100);
-    assert_names(t, BASE + SIZE - 1, "data", 0x1000);
-    assert_nameless(t, BASE + SIZE);
+    assert_names(t, BASE + MODULE_SIZE - 1, "data", 0x1000);
+    assert_nameless(t, BASE + MODULE_SIZE);
     assert_nameless(t, BASE - 1);
     assert_nameless(t, UINT64_MAX);
-    table_free(t);
+    module_table_free(t);
 }
 
 static void test_lookup(void)
@@ -120,7 +79,7 @@ static void test_lookup(void)
         { .va = BASE + 0x100100, .name = "first", .type = 't' },
         { .va = BASE + 0x100200, .name = "twice", .type = 'T' },
     };
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     GsSymbol s;
 
     add_a(t);
@@ -138,7 +97,7 @@ static void test_lookup(void)
     g_assert_false(gs_modules_lookup(t->modules, "gamma", "data", &s));
     g_assert_false(gs_modules_lookup(t->modules, NULL, "alpha", &s));
     g_assert_false(gs_modules_lookup(t->modules, NULL, "nothing", &s));
-    table_free(t);
+    module_table_free(t);
 }
 
 typedef struct Visit {
@@ -161,7 +120,7 @@ static bool visit(const GsSymbol *sym, void *opaque)
 
 static void test_foreach(void)
 {
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     Visit v = { .m = t->modules };
     Visit one = { .m = t->modules, .stop_after = 1 };
 
@@ -174,25 +133,25 @@ static void test_foreach(void)
                                               &one), ==, 1);
     g_assert_cmpuint(gs_modules_foreach_named(t->modules, "none", visit, &v),
                      ==, 0);
-    table_free(t);
+    module_table_free(t);
 }
 
 static void test_drop_keeps_names(void)
 {
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     GsSymbol s;
 
     add_a(t);
     g_assert_true(gs_modules_is_text(t->modules, BASE));
     g_assert_cmpuint(n_modules(t), ==, 1);
     g_assert_cmpuint(gs_modules_n_symbols(t->modules), ==, 6);
-    drop(t, ID_A);
+    module_table_drop(t, ID_A);
     g_assert_false(gs_modules_is_text(t->modules, BASE));
     g_assert_cmpuint(n_modules(t), ==, 0);
     g_assert_cmpuint(gs_modules_n_symbols(t->modules), ==, 0);
     assert_names(t, BASE + 0x100, "first", 0x100);
     g_assert_true(gs_modules_lookup(t->modules, "alpha", "data", &s));
-    table_free(t);
+    module_table_free(t);
 }
 
 static void test_range_reused(void)
@@ -200,25 +159,25 @@ static void test_range_reused(void)
     static const GsModuleSymbol other[] = {
         { .va = BASE + 0x1100, .name = "other", .type = 'T' },
     };
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
 
     add_a(t);
-    drop(t, ID_A);
+    module_table_drop(t, ID_A);
     add_at(t, ID_B, "beta", BASE + 0x1000, other, 1);
     assert_nameless(t, BASE + 0x100);
     assert_nameless(t, BASE + 0x1000);
-    assert_names(t, BASE + 0x1100, "other", SIZE - 0x100);
+    assert_names(t, BASE + 0x1100, "other", MODULE_SIZE - 0x100);
     g_assert_cmpuint(n_modules(t), ==, 1);
     /* Over a live one whose unloading was missed. */
     add_a(t);
-    assert_nameless(t, BASE + SIZE + 0x100);
+    assert_nameless(t, BASE + MODULE_SIZE + 0x100);
     g_assert_cmpuint(n_modules(t), ==, 1);
-    table_free(t);
+    module_table_free(t);
 }
 
 static void test_replaced_and_cleared(void)
 {
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     const char *name;
     GsSymbol s;
 
@@ -234,29 +193,31 @@ static void test_replaced_and_cleared(void)
     g_assert_cmpuint(n_modules(t), ==, 0);
     assert_nameless(t, BASE + 0x100);
     g_assert_cmpstr(name, ==, "first");
-    table_free(t);
+    module_table_free(t);
 }
 
 static void test_many_loads(void)
 {
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     uint64_t id = ID_A;
 
     for (int i = 0; i < 3000; i++, id += 64) {
-        GsModuleSymbol s = { .va = BASE + i * SIZE, .name = "f", .type = 't' };
+        GsModuleSymbol s = {
+            .va = BASE + i * MODULE_SIZE, .name = "f", .type = 't'
+        };
 
         add_at(t, id, "mod", s.va, &s, 1);
-        drop(t, id);
+        module_table_drop(t, id);
     }
     g_assert_cmpuint(n_modules(t), ==, 0);
     assert_nameless(t, BASE);
-    assert_names(t, BASE + 2999 * SIZE, "f", SIZE);
+    assert_names(t, BASE + 2999 * MODULE_SIZE, "f", MODULE_SIZE);
     g_assert_cmpuint(gs_orc_set_n_retired(t->orc), ==, 0);
-    table_free(t);
+    module_table_free(t);
 }
 
 /* A thousand symbols of a module at @base; false when it is refused. */
-static bool add_thousand(Table *t, uint64_t id, uint64_t base)
+static bool add_thousand(ModuleTable *t, uint64_t id, uint64_t base)
 {
     g_autofree GsModuleSymbol *s = g_new(GsModuleSymbol, 1000);
     g_autoptr(GError) err = NULL;
@@ -264,14 +225,14 @@ static bool add_thousand(Table *t, uint64_t id, uint64_t base)
     for (int i = 0; i < 1000; i++) {
         s[i] = (GsModuleSymbol) { .va = base + i, .name = "f", .type = 't' };
     }
-    return add_syms(t, id, "mod", base, s, 1000, &err);
+    return module_table_add(t, id, "mod", base, s, 1000, &err);
 }
 
 /* Where there is room for two, a third is refused while both are loaded; the
  * names of one that is gone make way for it. */
 static void test_bounded_room(void)
 {
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     uint64_t bytes;
 
     g_assert_true(add_thousand(t, ID_A, BASE));
@@ -279,23 +240,23 @@ static void test_bounded_room(void)
     g_assert_cmpuint(bytes, >, 24 * 1000);
     g_assert_cmpuint(bytes, <, 64 * 1000);
     gs_modules_set_room(t->modules, 3 * bytes);
-    g_assert_true(add_thousand(t, ID_A + 64, BASE + SIZE));
+    g_assert_true(add_thousand(t, ID_A + 64, BASE + MODULE_SIZE));
     gs_modules_set_room(t->modules, bytes);
-    g_assert_false(add_thousand(t, ID_A + 128, BASE + 2 * SIZE));
+    g_assert_false(add_thousand(t, ID_A + 128, BASE + 2 * MODULE_SIZE));
     g_assert_cmpuint(n_modules(t), ==, 2);
-    drop(t, ID_A);
+    module_table_drop(t, ID_A);
     assert_names(t, BASE, "f", 1);
-    g_assert_true(add_thousand(t, ID_A + 128, BASE + 2 * SIZE));
+    g_assert_true(add_thousand(t, ID_A + 128, BASE + 2 * MODULE_SIZE));
     assert_nameless(t, BASE);
-    assert_names(t, BASE + SIZE, "f", 1);
-    assert_names(t, BASE + 2 * SIZE, "f", 1);
+    assert_names(t, BASE + MODULE_SIZE, "f", 1);
+    assert_names(t, BASE + 2 * MODULE_SIZE, "f", 1);
     g_assert_cmpuint(gs_modules_bytes(t->modules), <=, 2 * bytes);
-    table_free(t);
+    module_table_free(t);
 }
 
 static gpointer query_main(gpointer opaque)
 {
-    Table *t = opaque;
+    ModuleTable *t = opaque;
     GsSymbol s;
 
     for (int i = 0; i < 3000; i++) {
@@ -310,15 +271,15 @@ static gpointer query_main(gpointer opaque)
 
 static void test_race(void)
 {
-    Table *t = table_new();
+    ModuleTable *t = module_table_new();
     GThread *thread = g_thread_new("query", query_main, t);
 
     for (int i = 0; i < 1000; i++) {
         add_a(t);
-        drop(t, ID_A);
+        module_table_drop(t, ID_A);
     }
     g_thread_join(thread);
-    table_free(t);
+    module_table_free(t);
 }
 
 /* ---- struct module ---------------------------------------------------- */

@@ -4,11 +4,8 @@
  * instruction of a function the stack has the same callers. Without code, walks
  * by frame records leave some out.
  */
-#include "tests/lib/frame-types.h"
+#include "tests/lib/frame-kernel.h"
 #include "tests/lib/test-main.h"
-#include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/modules/modules.h"
-#include "guest-symbols/symbols/symtab.h"
 
 #include <string.h>
 
@@ -62,41 +59,22 @@ static void put_record(Guest *g, uint64_t va, uint64_t fp, uint64_t ra)
     put(g, va + 8, ra);
 }
 
-static GsSymtab *make_symbols(void)
-{
-    static const struct {
-        uint64_t va;
-        const char *name;
-    } rows[] = {
-        { TEXT, "_stext" }, { CODE(1), "callee" }, { CODE(2), "caller" },
-        { CODE(3), "outer" }, { CODE(4), "inside" }, { CODE(5), "next" },
-        { CODE(6), "el1h_64_irq" }, { CODE(7), "vectors" },
-        { CODE(8), "__switch_to" }, { CODE(9), "handle_exception" },
-        { CODE(10), "ret_from_exception" }, { CODE(11), "ret_from_fork" },
-        { CODE(12), "behind" },
-    };
-    GsSymtab *tab = gs_symtab_new();
-
-    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-        gs_symtab_add(tab, rows[i].va, 't', rows[i].name,
-                      strlen(rows[i].name));
-    }
-    gs_symtab_seal(tab, NULL);
-    return tab;
-}
+static const FrameSymbol symbols[] = {
+    { TEXT, "_stext" }, { CODE(1), "callee" }, { CODE(2), "caller" },
+    { CODE(3), "outer" }, { CODE(4), "inside" }, { CODE(5), "next" },
+    { CODE(6), "el1h_64_irq" }, { CODE(7), "vectors" },
+    { CODE(8), "__switch_to" }, { CODE(9), "handle_exception" },
+    { CODE(10), "ret_from_exception" }, { CODE(11), "ret_from_fork" },
+    { CODE(12), "behind" },
+};
 
 static Guest *guest_new(GsArchId arch, bool meta)
 {
     Guest *g = g_new0(Guest, 1);
     const GsRange text = { TEXT, TEXT + BYTES };
 
-    g->k.arch = gs_arch_nth(arch);
-    g->k.text[0] = (GsTextRange) { text.start, text.end };
-    g->k.orc = gs_orc_set_new();
-    g->k.modules = gs_modules_new();
-    g->k.btf = frame_types_new(meta);
-    g->k.symtab = make_symbols();
-    g_assert_true(gs_orc_set_load(g->k.orc, text, &text, 1, NULL, NULL));
+    frame_kernel_init(&g->k, arch, text, text, symbols,
+                      G_N_ELEMENTS(symbols), meta);
     g->u = gs_unwinder_new(&g->k);
     return g;
 }
@@ -104,10 +82,7 @@ static Guest *guest_new(GsArchId arch, bool meta)
 static void guest_free(Guest *g)
 {
     gs_unwinder_free(g->u);
-    gs_orc_set_free(g->k.orc);
-    gs_modules_free(g->k.modules);
-    gs_btf_free(g->k.btf);
-    gs_symtab_free(g->k.symtab);
+    frame_kernel_clear(&g->k);
     g_free(g);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Guest, guest_free)

@@ -3,11 +3,8 @@
  * Walks by frame records find the frames of arm64 and riscv64 stacks, also
  * with signed return addresses. They end at records that no kernel writes.
  */
-#include "tests/lib/frame-types.h"
+#include "tests/lib/frame-kernel.h"
 #include "tests/lib/test-main.h"
-#include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/modules/modules.h"
-#include "guest-symbols/symbols/symtab.h"
 
 #include <string.h>
 
@@ -47,26 +44,12 @@ static void put_record(Guest *g, uint64_t va, uint64_t fp, uint64_t ra)
     put(g, va + 8, ra);
 }
 
-static GsSymtab *make_symbols(void)
-{
-    static const struct {
-        uint64_t va;
-        const char *name;
-    } rows[] = {
-        { TEXT - 0x1000, "_start" }, { TEXT, "_stext" },
-        { CODE(0x40), "handle_exception" },
-        { CODE(0x41), "ret_from_exception" },
-        { CODE(0x42), "ret_from_fork" }, { CODE(0x43), "next" },
-    };
-    GsSymtab *tab = gs_symtab_new();
-
-    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-        gs_symtab_add(tab, rows[i].va, 'T', rows[i].name,
-                      strlen(rows[i].name));
-    }
-    gs_symtab_seal(tab, NULL);
-    return tab;
-}
+static const FrameSymbol symbols[] = {
+    { TEXT - 0x1000, "_start" }, { TEXT, "_stext" },
+    { CODE(0x40), "handle_exception" },
+    { CODE(0x41), "ret_from_exception" },
+    { CODE(0x42), "ret_from_fork" }, { CODE(0x43), "next" },
+};
 
 static Guest *guest_new(GsArchId arch, bool meta)
 {
@@ -74,13 +57,8 @@ static Guest *guest_new(GsArchId arch, bool meta)
     const GsRange image = { TEXT, TEXT + 0x20000 };
     const GsRange text = { TEXT, TEXT + 0x10000 };
 
-    g->k.arch = gs_arch_nth(arch);
-    g->k.text[0] = (GsTextRange) { text.start, text.end };
-    g->k.orc = gs_orc_set_new();
-    g->k.modules = gs_modules_new();
-    g->k.btf = frame_types_new(meta);
-    g->k.symtab = make_symbols();
-    g_assert_true(gs_orc_set_load(g->k.orc, image, &text, 1, NULL, NULL));
+    frame_kernel_init(&g->k, arch, image, text, symbols,
+                      G_N_ELEMENTS(symbols), meta);
     g->u = gs_unwinder_new(&g->k);
     return g;
 }
@@ -88,10 +66,7 @@ static Guest *guest_new(GsArchId arch, bool meta)
 static void guest_free(Guest *g)
 {
     gs_unwinder_free(g->u);
-    gs_orc_set_free(g->k.orc);
-    gs_modules_free(g->k.modules);
-    gs_btf_free(g->k.btf);
-    gs_symtab_free(g->k.symtab);
+    frame_kernel_clear(&g->k);
     g_free(g);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Guest, guest_free)

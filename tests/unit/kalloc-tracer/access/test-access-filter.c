@@ -8,38 +8,15 @@
 #include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/tracer/tracer.h"
 #include "tests/lib/test-main.h"
+#include "tests/lib/two-of-each.h"
 
 #include <string.h>
 
 #define MODULES 0xffffffffc0100000ull
 
-/* A tracer with two of each id. */
-typedef struct World {
-    KtTracer *t;
-    KtTaskId task[2];
-    KtCacheId cache[2];
-    KtStackId stack[2];
-} World;
-
-static World world_new(void)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-    World w = { .t = kt_tracer_new(&config, NULL) };
-
-    for (unsigned i = 0; i < 2; i++) {
-        uint64_t frames[] = { 0x1000 + 0x100 * i, 0x5000 };
-        g_autofree char *name = g_strdup_printf("cache-%u", i);
-        char comm[16] = { 't', '0' + i };
-
-        w.task[i] = kt_tracer_intern_task(w.t, 10 + i, comm);
-        w.cache[i] = kt_tracer_add_cache(w.t, 0x100 * (i + 1), name, 8, 8);
-        w.stack[i] = kt_tracer_intern_stack(w.t, frames, 2, GS_STOP_END);
-    }
-    return w;
-}
-
 /* Ask twice: the second answer is a stored one. */
-static bool block(KtAccessFilter *f, const World *w, KtLayer layer, unsigned i)
+static bool block(KtAccessFilter *f, const TwoOfEach *w, KtLayer layer,
+                  unsigned i)
 {
     bool passes = kt_access_filter_block(f, layer, w->cache[i], w->stack[i]);
 
@@ -48,7 +25,8 @@ static bool block(KtAccessFilter *f, const World *w, KtLayer layer, unsigned i)
     return passes;
 }
 
-static bool access_by(KtAccessFilter *f, const World *w, unsigned i, bool write)
+static bool access_by(KtAccessFilter *f, const TwoOfEach *w, unsigned i,
+                      bool write)
 {
     bool passes = kt_access_filter_access(f, w->task[i], write);
 
@@ -56,7 +34,7 @@ static bool access_by(KtAccessFilter *f, const World *w, unsigned i, bool write)
     return passes;
 }
 
-static bool is_few(const World *w, const KtAccessSpec *spec)
+static bool is_few(const TwoOfEach *w, const KtAccessSpec *spec)
 {
     g_autoptr(KtAccessFilter) f = kt_access_filter_new(w->t, spec);
 
@@ -66,7 +44,7 @@ static bool is_few(const World *w, const KtAccessSpec *spec)
 /* Areas of vmalloc() are not armed if few blocks are. */
 static void test_few(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     const KtAccessSpec cache = { .cache = "*" };
     g_autoptr(KtAccessFilter) f = kt_access_filter_new(w.t, &cache);
 
@@ -81,7 +59,7 @@ static void test_few(void)
 
 static void test_everything(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) f =
         kt_access_filter_new(w.t, &(KtAccessSpec) { 0 });
 
@@ -98,7 +76,7 @@ static void test_everything(void)
 
 static void test_blocks(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     const KtAccessCode code = { 0x1100, 0x11ff };
     const KtAccessSpec specs[] = {
         { .cache = "*-1" }, { .code = &code, .n_code = 1 },
@@ -123,7 +101,7 @@ static void test_blocks(void)
 
 static void test_accesses(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     const KtAccessSpec specs[] = {
         { .has_pid = true, .pid = 11 }, { .task = "?1" },
         { .task = "t1", .writes = true },
@@ -144,7 +122,7 @@ static void test_accesses(void)
 /* The kernel merges a new cache into one that is known. */
 static void test_later_name(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) f =
         kt_access_filter_new(w.t, &(KtAccessSpec) { .cache = "later" });
 
@@ -158,7 +136,7 @@ static void test_later_name(void)
 
 static void test_kinds(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) any =
         kt_access_filter_new(w.t, &(KtAccessSpec) { 0 });
     g_autoptr(KtAccessFilter) one = kt_access_filter_new(
@@ -178,7 +156,7 @@ static void test_modules(void)
                                   "ffffffff81000100 T start_kernel\n"
                                   "ffffffff81001000 T _etext\n"
                                   "ffffffff83000000 B _end\n";
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     g_autoptr(GsKernel) k = gs_kernel_new_from_data(symbols, strlen(symbols),
                                                     "System.map", NULL);
     g_autoptr(KtAccessFilter) all =

@@ -361,22 +361,6 @@ static void index_without_rows(void)
     remove_path(path);
 }
 
-/* (owned) what is said of a file whose cells are read. */
-static char *said_of_cells(const char *path)
-{
-    const char *argv[] = {
-        g_getenv("KA_PROGRAM"), "-f", path, "--cells", NULL
-    };
-    char *err = NULL;
-    int rc;
-
-    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL,
-                               G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
-                               &err, &rc, NULL));
-    g_assert_cmpint(rc, ==, 0);
-    return err;
-}
-
 /* Whoever reads cells of a file whose VM was killed is told, too. */
 static void cells_of_a_torn_file(void)
 {
@@ -395,11 +379,11 @@ static void cells_of_a_torn_file(void)
     tracer_stats(t);
     push_resizes(t, 3);
     tracer_stats(t);
-    whole = said_of_cells(path);
+    whole = said_by_ka(path, "--cells");
     g_assert_true(g_file_get_contents(path, &data, &len, NULL));
     kt_tracer_free(t);
     put_file(path, data, len - 1);
-    torn = said_of_cells(path);
+    torn = said_by_ka(path, "--cells");
     g_assert_nonnull(strstr(whole, "it was not closed"));
     g_assert_nonnull(strstr(torn, "and at least 3 events are missing"));
     remove_path(path);

@@ -7,34 +7,10 @@
 
 #include "kalloc-tracer/tracer/tracer.h"
 #include "tests/lib/test-main.h"
-
-/* A tracer with two of each id. */
-typedef struct World {
-    KtTracer *t;
-    KtTaskId task[2];
-    KtCacheId cache[2];
-    KtStackId stack[2];
-} World;
-
-static World world_new(void)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-    World w = { .t = kt_tracer_new(&config, NULL) };
-
-    for (unsigned i = 0; i < 2; i++) {
-        uint64_t frames[] = { 0x1000 + 0x100 * i, 0x5000 };
-        g_autofree char *name = g_strdup_printf("cache-%u", i);
-        char comm[16] = { 't', '0' + i };
-
-        w.task[i] = kt_tracer_intern_task(w.t, 10 + i, comm);
-        w.cache[i] = kt_tracer_add_cache(w.t, 0x100 * (i + 1), name, 8, 8);
-        w.stack[i] = kt_tracer_intern_stack(w.t, frames, 2, GS_STOP_END);
-    }
-    return w;
-}
+#include "tests/lib/two-of-each.h"
 
 /* An event by everything of number @by, about a block of number @of. */
-static KtTraced entry(const World *w, KtEventKind kind, unsigned by,
+static KtTraced entry(const TwoOfEach *w, KtEventKind kind, unsigned by,
                       unsigned of)
 {
     static const KtLayer layer[] = { KT_LAYER_KMALLOC, KT_LAYER_CACHE };
@@ -56,7 +32,8 @@ static KtTraced entry(const World *w, KtEventKind kind, unsigned by,
     return e;
 }
 
-static bool passes(const World *w, const KtTraceSpec *spec, const KtTraced *e)
+static bool passes(const TwoOfEach *w, const KtTraceSpec *spec,
+                   const KtTraced *e)
 {
     KtTraceFilter *f = kt_trace_filter_new(w->t, spec);
     bool first = kt_trace_filter_passes(f, e);
@@ -67,7 +44,7 @@ static bool passes(const World *w, const KtTraceSpec *spec, const KtTraced *e)
 }
 
 /* @spec is about number 0; @by: it is about who does it, too. */
-static void check(const World *w, const KtTraceSpec *spec, bool by)
+static void check(const TwoOfEach *w, const KtTraceSpec *spec, bool by)
 {
     static const KtEventKind kinds[] = {
         KT_EV_ALLOC, KT_EV_FREE, KT_EV_RCU_QUEUE, KT_EV_RESIZE,
@@ -88,7 +65,7 @@ static void check(const World *w, const KtTraceSpec *spec, bool by)
 
 static void test_conditions(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     const KtTraceCode code[] = { { 0x9000, 0x9010 }, { 0x1000, 0x1010 } };
 
     check(&w, &(KtTraceSpec) { .task = "t0*" }, true);
@@ -104,7 +81,7 @@ static void test_conditions(void)
 /* Nothing is known of the block: conditions about it are false. */
 static void test_unknown_block(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     const KtTraceCode code = { 0x1000, 0x1010 };
     KtTraced e = entry(&w, KT_EV_FREE, 0, 0);
 
@@ -124,7 +101,7 @@ static void test_unknown_block(void)
 
 static void test_resize(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     const KtTraceSpec spec = { .has_size = true, .size_lo = 1, .size_hi = 15 };
     KtTraced e = entry(&w, KT_EV_RESIZE, 0, 0);
 
@@ -140,7 +117,7 @@ static void test_resize(void)
 /* Ids that do not exist, and those beyond what a memo has. */
 static void test_ids(void)
 {
-    World w = world_new();
+    TwoOfEach w = two_of_each();
     KtTraced e = { .ev = {
         .kind = KT_EV_ALLOC, .task = { UINT32_MAX }, .stack = { UINT32_MAX },
         .cache = { UINT16_MAX } } };

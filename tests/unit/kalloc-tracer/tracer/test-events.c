@@ -95,22 +95,6 @@ static void free_of_a_loaded_block(void)
     remove_path(path);
 }
 
-/* (owned) what the program says on stderr. */
-static char *said(const char *path)
-{
-    const char *argv[] = {
-        g_getenv("KA_PROGRAM"), "-f", path, "events", NULL
-    };
-    char *err = NULL;
-    int rc;
-
-    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL,
-                               G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
-                               &err, &rc, NULL));
-    g_assert_cmpint(rc, ==, 0);
-    return err;
-}
-
 static void damaged_event(void)
 {
     char *path = new_path();
@@ -131,12 +115,12 @@ static void damaged_event(void)
     tracer_stats(t);
     whole = size_of(path);
     kt_tracer_free(t);
-    good = said(path);
+    good = said_by_ka(path, "events");
     g_assert_cmpstr(good, ==, "");
     g_assert_true(g_file_get_contents(path, &data, &len, NULL));
     data[whole - 1] ^= 1;       /* of the second event */
     put_file(path, data, len);
-    bad = said(path);
+    bad = said_by_ka(path, "events");
     g_assert_nonnull(strstr(bad, "a frame is damaged"));
     g_assert_nonnull(strstr(bad, "and 1 events are missing"));
     g_assert_cmpuint(count(bad, "\n"), ==, 1);

@@ -68,7 +68,7 @@ KASAN_KEEPS = {'KASAN_GENERIC': ['overlap'],
 LATE = 'frees of unknown addresses are not checked'
 EXPORTS = 'no error is certain'
 # On a busy host the kernel sees too few ticks of the timer at boot, and panics.
-WORDS = 'no_hash_pointers no_timer_check'
+WORDS = 'no_hash_pointers no_timer_check nosoftlockup'
 COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops:? |Kernel panic|'
                        r'general protection fault).*')
 

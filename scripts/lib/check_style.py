@@ -159,6 +159,15 @@ def check_public_headers(files):
             yield f'{path}: {n} lines'
 
 
+def check_api_pages(files):
+    """each public header is in the README of its room"""
+    for path in (p for p in files if PUBLIC.match(p)):
+        folder, name = os.path.split(path)
+        page = os.path.join(folder, 'README.md')
+        if page in files and f'`{name}`' not in '\n'.join(lines_of(page)):
+            yield f'{page}: nothing about {name}'
+
+
 def check_goto(files):
     """no goto in the libraries"""
     for path in files:
@@ -236,8 +245,9 @@ def check_links(files):
 
 
 CHECKS = [check_columns, check_blanks, check_licence, check_banned,
-          check_marks, check_file_length, check_public_headers, check_goto,
-          check_function_length, check_programs, check_shell, check_links]
+          check_marks, check_file_length, check_public_headers,
+          check_api_pages, check_goto, check_function_length, check_programs,
+          check_shell, check_links]
 
 
 # --- output ------------------------------------------------------------------

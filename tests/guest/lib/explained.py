@@ -13,18 +13,20 @@ ROW = re.compile(r'^(\w+) +(\d+)  ([^\s.]+)\S*$', re.M)
 
 
 def read(path=PATH):
-    """Return {(reason, architecture): {function}}; 'any' is each
-    architecture."""
+    """Return {(reason, architecture): {function: whether each long run must
+    see it}}; 'any' is each architecture."""
     known = {}
     with open(path, encoding='ascii') as f:
         for number, line in enumerate(f, 1):
             words = line.partition('#')[0].split()
             if not words:
                 continue
-            assert len(words) == 3 and words[0] in REASONS, \
-                f'{path}:{number}: a line is REASON ARCHITECTURE FUNCTION, ' \
-                f'REASON is one of {", ".join(REASONS)}'
-            known.setdefault((words[0], words[1]), set()).add(words[2])
+            assert words[0] in REASONS and \
+                (len(words) == 3 or words[3:] == ['sometimes']), \
+                f'{path}:{number}: a line is REASON ARCHITECTURE FUNCTION ' \
+                f'[sometimes], REASON is one of {", ".join(REASONS)}'
+            known.setdefault((words[0], words[1]), {})[words[2]] = \
+                len(words) == 3
     return known
 
 
@@ -63,6 +65,8 @@ def never(rows, known):
     of (reason, function)}."""
     anywhere = set().union(*rows.values())
     return sorted(f'{reason} {arch} {name}'
-                  for (reason, arch), names in known.items() for name in names
-                  if (reason, name) not in (anywhere if arch == 'any' else
-                                            rows.get(arch, ())))
+                  for (reason, arch), names in known.items()
+                  for name, always in names.items()
+                  if always and
+                  (reason, name) not in (anywhere if arch == 'any' else
+                                         rows.get(arch, ())))

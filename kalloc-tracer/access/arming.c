@@ -9,11 +9,14 @@
 #define PLACES_MAX 4096u
 
 /* An instruction that explained accesses, the key and the value of a table.
- * @of: its address and the reason */
+ * @of: its address; the reason, and above that the era */
 typedef struct Place {
     KtPair of;
     uint64_t n;
 } Place;
+
+#define ERA_SHIFT 8
+G_STATIC_ASSERT(KT_ACCESS__COUNT <= 1 << ERA_SHIFT);
 
 /*
  * struct KtArming - the part
@@ -145,8 +148,12 @@ void kt_access_places(KtTracer *t, KtAccessPlaceFn fn, void *opaque)
     g_hash_table_iter_init(&iter, a->places);
     while (g_hash_table_iter_next(&iter, &key, NULL)) {
         const Place *p = key;
+        const KtAccessPlace place = {
+            .why = p->of.b & ((1 << ERA_SHIFT) - 1), .pc = p->of.a,
+            .era = (uint32_t)(p->of.b >> ERA_SHIFT), .n = p->n,
+        };
 
-        if (!fn((KtAccessReason)p->of.b, p->of.a, p->n, opaque)) {
+        if (!fn(&place, opaque)) {
             break;
         }
     }
@@ -195,9 +202,12 @@ void kt_arming_disarmed(KtArming *a, KtCacheId cache)
     g_mutex_unlock(&a->lock);
 }
 
-void kt_arming_explain(KtArming *a, KtAccessReason why, uint64_t pc)
+void kt_arming_explain(KtArming *a, KtAccessReason why, uint64_t pc,
+                       uint32_t era)
 {
-    const Place key = { .of = { pc, why }, .n = 1 };
+    const Place key = {
+        .of = { pc, why | (uint64_t)era << ERA_SHIFT }, .n = 1,
+    };
     Place *p;
 
     g_mutex_lock(&a->lock);

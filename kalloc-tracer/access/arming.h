@@ -32,7 +32,8 @@ void kt_arming_ended(KtArming *a, const char *why);
  *  more. */
 void kt_arming_disarmed(KtArming *a, KtCacheId cache);
 /** kt_arming_explain() - Count an access that is no error. @pc: the
- *  instruction */
-void kt_arming_explain(KtArming *a, KtAccessReason why, uint64_t pc);
+ *  instruction; @era: now, of @pc; see gs_kernel_era() */
+void kt_arming_explain(KtArming *a, KtAccessReason why, uint64_t pc,
+                       uint32_t era);
 
 #endif /* KT_ARMING_H */

@@ -96,10 +96,20 @@ typedef struct KtAccessInfo {
 /** kt_access_info() - Read the state. @out: (out) zeroed by the caller */
 void kt_access_info(KtTracer *t, KtAccessInfo *out);
 
-/** Called for each place that explains accesses: the instruction at @pc, the
- *  @n accesses that it made; false ends it. */
-typedef bool (*KtAccessPlaceFn)(KtAccessReason why, uint64_t pc, uint64_t n,
-                                void *opaque);
+/**
+ * struct KtAccessPlace - an instruction that explains accesses
+ * @pc: the instruction
+ * @era: when it was executed, see gs_kernel_era()
+ * @n: accesses that it made
+ */
+typedef struct KtAccessPlace {
+    KtAccessReason why;
+    uint64_t pc;
+    uint32_t era;
+    uint64_t n;
+} KtAccessPlace;
+/** Called for each place; false ends it. */
+typedef bool (*KtAccessPlaceFn)(const KtAccessPlace *place, void *opaque);
 /** kt_access_places() - Call @fn for the places that explained accesses since
  *  checks began, in no order; under a lock. */
 void kt_access_places(KtTracer *t, KtAccessPlaceFn fn, void *opaque);

@@ -45,7 +45,8 @@ static void explain(const KtAccessWatch *w, KtHookCall *m, KtAccessReason why,
     };
 
     kt_vcpu_count(m->v, counter[why], 1);
-    kt_arming_explain(w->arming, why, pc);
+    kt_arming_explain(w->arming, why, pc,
+                      gs_kernel_era(m->c->kernel, &pc, 1).all);
 }
 
 /* ---- code ---------------------------------------------------------------- */

@@ -42,7 +42,8 @@ static void on_verdict(void *opaque, const KtHeldAccess *held,
     }
     if (verdict == KT_VERDICT_UNSEEN) {
         kt_tracer_count(to->c->tracer, KT_CNT_ACCESS_UNSEEN_ALLOC, 1);
-        kt_arming_explain(to->w->arming, KT_ACCESS_UNSEEN_ALLOC, held->pc);
+        kt_arming_explain(to->w->arming, KT_ACCESS_UNSEEN_ALLOC, held->pc,
+                          gs_kernel_era(to->c->kernel, &held->pc, 1).all);
         return;
     }
     if (verdict == KT_VERDICT_UNVERIFIED) {
@@ -103,7 +104,8 @@ bool kt_access_watch_verify(KtAccessWatch *w, KtHookCall *m,
         return true;
     case KT_VERIFY_UNSEEN:
         kt_vcpu_count(m->v, KT_CNT_ACCESS_UNSEEN_ALLOC, 1);
-        kt_arming_explain(w->arming, KT_ACCESS_UNSEEN_ALLOC, s->pc);
+        kt_arming_explain(w->arming, KT_ACCESS_UNSEEN_ALLOC, s->pc,
+                          gs_kernel_era(m->c->kernel, &s->pc, 1).all);
         return false;
     case KT_VERIFY_LOOK:
         if (is_listed(w, m, s->bad)) {

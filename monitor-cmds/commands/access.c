@@ -91,47 +91,46 @@ static void print_state(McOut *out, const KtAccessInfo *info)
                      text->str);
 }
 
-/* A place, by its function: what is counted together. */
-typedef struct Place {
-    KtAccessReason why;
-    uint64_t pc, n;
-} Place;
-
-static bool copy_place(KtAccessReason why, uint64_t pc, uint64_t n,
-                       void *opaque)
+static bool copy_place(const KtAccessPlace *place, void *opaque)
 {
-    const Place p = { why, pc, n };
-
-    g_array_append_val(opaque, p);
+    g_array_append_vals(opaque, place, 1);
     return true;
 }
 
-/* Move each place to the start of its function. */
+static bool symbolize(const GsKernel *k, const KtAccessPlace *p, GsSymbol *sym)
+{
+    return k && gs_kernel_symbolize_at(k, p->pc, p->era, sym);
+}
+
+/* Move each place to the start of its function: what is counted together. */
 static void find_functions(const McOut *out, GArray *places)
 {
     const GsKernel *k = mc_symbols(out->ctx);
     GsSymbol sym;
 
-    for (unsigned i = 0; k && i < places->len; i++) {
-        Place *p = &g_array_index(places, Place, i);
+    for (unsigned i = 0; i < places->len; i++) {
+        KtAccessPlace *p = &g_array_index(places, KtAccessPlace, i);
 
-        p->pc = gs_kernel_symbolize(k, p->pc, &sym) ? sym.va : p->pc;
+        p->pc = symbolize(k, p, &sym) ? sym.va : p->pc;
     }
 }
 
 static gint by_function(gconstpointer a, gconstpointer b)
 {
-    const Place *x = a, *y = b;
+    const KtAccessPlace *x = a, *y = b;
 
     if (x->why != y->why) {
         return x->why < y->why ? -1 : 1;
     }
-    return (x->pc > y->pc) - (x->pc < y->pc);
+    if (x->pc != y->pc) {
+        return x->pc < y->pc ? -1 : 1;
+    }
+    return (x->era > y->era) - (x->era < y->era);
 }
 
 static gint by_number(gconstpointer a, gconstpointer b)
 {
-    const Place *x = a, *y = b;
+    const KtAccessPlace *x = a, *y = b;
 
     if (x->why != y->why) {
         return x->why < y->why ? -1 : 1;
@@ -146,13 +145,14 @@ static void join_places(GArray *places)
 
     g_array_sort(places, by_function);
     for (unsigned i = 0; i < places->len; i++) {
-        const Place *p = &g_array_index(places, Place, i);
-        Place *last = n ? &g_array_index(places, Place, n - 1) : NULL;
+        const KtAccessPlace *p = &g_array_index(places, KtAccessPlace, i);
+        KtAccessPlace *last =
+            n ? &g_array_index(places, KtAccessPlace, n - 1) : NULL;
 
         if (last && !by_function(last, p)) {
             last->n += p->n;
         } else {
-            g_array_index(places, Place, n) = *p;
+            g_array_index(places, KtAccessPlace, n) = *p;
             n++;
         }
     }
@@ -160,7 +160,7 @@ static void join_places(GArray *places)
     g_array_sort(places, by_number);
 }
 
-static void print_place(McOut *out, const Place *p)
+static void print_place(McOut *out, const KtAccessPlace *p)
 {
     const GsKernel *k = mc_symbols(out->ctx);
     const char *why = kt_access_reason_name(p->why);
@@ -168,7 +168,7 @@ static void print_place(McOut *out, const Place *p)
     g_autofree char *text = NULL;
     GsSymbol sym;
 
-    function = k && gs_kernel_symbolize(k, p->pc, &sym) ?
+    function = symbolize(k, p, &sym) ?
                    g_strdup(sym.name) : g_strdup_printf("%" PRIx64, p->pc);
     text = g_strdup_printf("%-12s %10" PRIu64 "  %s", why, p->n, function);
     out->format->sum(out, MC_OBJ_ACCESS_PLACE, (const McStat[]) {
@@ -179,7 +179,7 @@ static void print_place(McOut *out, const Place *p)
 
 bool mc_cmd_access(McOut *out, const McArgs *args, GError **errp)
 {
-    g_autoptr(GArray) places = g_array_new(false, false, sizeof(Place));
+    g_autoptr(GArray) places = g_array_new(false, false, sizeof(KtAccessPlace));
     g_autofree char *words = NULL, *disarmed = NULL;
     KtAccessInfo info = { 0 };
 
@@ -196,7 +196,7 @@ bool mc_cmd_access(McOut *out, const McArgs *args, GError **errp)
         join_places(places);
     }
     for (unsigned i = 0; i < places->len && !out->closed; i++) {
-        print_place(out, &g_array_index(places, Place, i));
+        print_place(out, &g_array_index(places, KtAccessPlace, i));
     }
     return true;
 }

@@ -67,20 +67,21 @@ static void test_state(void)
 }
 
 typedef struct Sum {
-    unsigned places;
+    unsigned places, eras;
     uint64_t n[KT_ACCESS__COUNT];
 } Sum;
 
-static bool add_place(KtAccessReason why, uint64_t pc, uint64_t n, void *opaque)
+static bool add_place(const KtAccessPlace *place, void *opaque)
 {
     Sum *s = opaque;
 
     s->places++;
-    s->n[why] += n;
+    s->n[place->why] += place->n;
+    s->eras |= 1u << place->era;
     return true;
 }
 
-static bool stop(KtAccessReason why, uint64_t pc, uint64_t n, void *opaque)
+static bool stop(const KtAccessPlace *place, void *opaque)
 {
     ++*(unsigned *)opaque;
     return false;
@@ -94,13 +95,16 @@ static void test_places(void)
     unsigned calls = 0;
 
     for (unsigned i = 0; i < 5; i++) {
-        kt_arming_explain(a, KT_ACCESS_OVERREAD, 0x1000);
+        kt_arming_explain(a, KT_ACCESS_OVERREAD, 0x1000, 0);
     }
-    kt_arming_explain(a, KT_ACCESS_PAGE_GONE, 0x1000);
-    kt_arming_explain(a, KT_ACCESS_OVERREAD, 0x2000);
+    kt_arming_explain(a, KT_ACCESS_PAGE_GONE, 0x1000, 0);
+    kt_arming_explain(a, KT_ACCESS_OVERREAD, 0x2000, 3);
+    /* Another module has the address now. */
+    kt_arming_explain(a, KT_ACCESS_OVERREAD, 0x2000, 7);
     kt_access_places(t, add_place, &sum);
-    g_assert_cmpuint(sum.places, ==, 3);
-    g_assert_cmpuint(sum.n[KT_ACCESS_OVERREAD], ==, 6);
+    g_assert_cmpuint(sum.places, ==, 4);
+    g_assert_cmphex(sum.eras, ==, 1 << 0 | 1 << 3 | 1 << 7);
+    g_assert_cmpuint(sum.n[KT_ACCESS_OVERREAD], ==, 7);
     g_assert_cmpuint(sum.n[KT_ACCESS_PAGE_GONE], ==, 1);
     kt_access_places(t, stop, &calls);
     g_assert_cmpuint(calls, ==, 1);
@@ -109,7 +113,7 @@ static void test_places(void)
     kt_access_places(t, add_place, &sum);
     g_assert_cmpuint(sum.places, ==, 0);
     for (unsigned i = 0; i < 10000; i++) {
-        kt_arming_explain(a, KT_ACCESS_BY_ALLOCATOR, 0x1000 + i);
+        kt_arming_explain(a, KT_ACCESS_BY_ALLOCATOR, 0x1000 + i, 0);
     }
     kt_access_places(t, add_place, &sum);
     g_assert_cmpuint(sum.places, ==, 4096);

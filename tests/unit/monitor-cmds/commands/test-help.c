@@ -292,7 +292,8 @@ static void check_access(bool *seen)
     g_autoptr(GString) got = g_string_new(NULL);
     McContext ctx = { .tracer = t, .puts = append, .puts_opaque = got };
 
-    kt_arming_explain(kt_arming_of(t), KT_ACCESS_OVERREAD, 0x1000);
+    kt_arming_explain(kt_arming_of(t), KT_ACCESS_OVERREAD, 0x1000,
+                      0);
     mc_run(&ctx, "access -v -j");
     check_lines(got->str, seen);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file that a user named is read whole, or refused: what is no regular file,
- * what is too large. A pipe that nobody writes is not waited for.
+ * gs_file_read() reads a whole regular file. It refuses folders, devices, pipes
+ * and files that are larger than the limit. It does not block on a pipe that
+ * has no writer.
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/api/gs-user-file.h"

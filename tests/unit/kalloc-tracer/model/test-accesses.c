@@ -164,7 +164,7 @@ static void free_slots_when_tracing_began_late(void)
     judged(&w, "free-slot", 1, 0);
 }
 
-/* Free a block of 32 KiB, whose first bytes are handed out to somebody else. */
+/* Allocate 32 KiB and free them, then allocate 64 bytes at the same address. */
 static void alloc_in_freed(FedTracer *w)
 {
     alloc_in(w, KT_LAYER_LARGE, VA, 32768, 0);

@@ -226,7 +226,8 @@ static void test_blocks(void)
     g_assert_cmpuint(f->position, ==, 1);
 }
 
-/* With pages=on the pages of a slab are a block, but not that of a slot. */
+/* With pages=on the map has a block for the pages of a slab. A finding must not
+ * show it as the object of a slot. */
 static void test_pages_of_the_slab(void)
 {
     g_autoptr(SlabGuest) g = guest_new(SG_6_12);

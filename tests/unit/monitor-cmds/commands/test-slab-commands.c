@@ -237,8 +237,8 @@ static void test_odd_slabs(void)
                 "slab\n");
 }
 
-/* With pages=on the pages of a slab are a block, but not that of its first
- * slot. */
+/* With pages=on the map has a block for the pages of a slab. It begins at the
+ * address of slot 0, but is not the block of that slot. */
 static void test_pages_of_a_slab(void)
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);

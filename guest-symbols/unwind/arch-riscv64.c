@@ -113,6 +113,27 @@ static bool interrupted_leaf(const GsFrameRecords *f, Walk *w, uint64_t regs,
     return true;
 }
 
+/*
+ * Was a function interrupted before it made its record, or behind that, and an
+ * outermost function called it? Then s0 is no frame pointer: copy_thread()
+ * (process.c) begins a task with its function in s0, or 0.
+ */
+static bool called_by_outermost(const GsFrameRecords *f, Walk *w)
+{
+    bool on_stack = w->bp > w->sp && w->bp - w->sp < MAX_STACK;
+    uint64_t ra;
+
+    if (on_stack || !w->regs || !read_word(w, w->regs + PT_RA, &ra) ||
+        !gs_frame_records_is_outermost(f, ra)) {
+        return false;
+    }
+    w->trail->plain = false;
+    w->ip = ra;
+    w->regs = 0;
+    w->exact = 0;
+    return true;
+}
+
 static GsStop step(const GsFrameRecords *f, Walk *w)
 {
     uint64_t behind = w->bp, record = behind + RECORD_AT, regs = w->regs;
@@ -121,8 +142,11 @@ static GsStop step(const GsFrameRecords *f, Walk *w)
     if (!w->exact && in_entry(f, w->ip)) {
         return take_regs(w);
     }
-    if (!w->exact && gs_frame_records_is_outermost(f, w->ip)) {
+    if (gs_frame_records_is_outermost(f, w->ip + w->exact)) {
         return GS_STOP_END;
+    }
+    if (called_by_outermost(f, w)) {
+        return GS_GO_ON;
     }
     if (!gs_frame_records_move(w, behind) || !read_word(w, record, &s0) ||
         !read_word(w, record + 8, &ra)) {

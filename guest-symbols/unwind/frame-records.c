@@ -58,6 +58,13 @@ void gs_frame_records_add_outermost(GsFrameRecords *f, uint64_t start,
     }
 }
 
+/* A return address may be right behind known code, an interrupted instruction
+ * may not. */
+static bool in_text(const GsFrameRecords *f, const Walk *w)
+{
+    return gs_frame_records_is_text(f, w->ip + w->exact);
+}
+
 /*
  * Is the frame in @w code? BPF programs and trampolines are in no table but
  * keep frame records: an unknown address counts as code if its caller is code,
@@ -68,7 +75,7 @@ static bool is_code(const GsFrameRecords *f, const Walk *w)
     Walk ahead = *w;
     GsStop stop;
 
-    if (G_LIKELY(gs_frame_records_is_text(f, w->ip))) {
+    if (G_LIKELY(in_text(f, w))) {
         return true;
     }
     w->trail->plain = false;
@@ -77,7 +84,7 @@ static bool is_code(const GsFrameRecords *f, const Walk *w)
     }
     stop = f->rules->step(f, &ahead);
     return stop == GS_STOP_END || stop == GS_STOP_USER ||
-           (stop == GS_GO_ON && gs_frame_records_is_text(f, ahead.ip));
+           (stop == GS_GO_ON && in_text(f, &ahead));
 }
 
 /*

@@ -312,6 +312,62 @@ static void riscv64_interrupted_leaf(void)
                   CODE(0x42) + 14);
 }
 
+/* An interrupt of a task: walks to CODE(2), to the entry, and on from @epc. */
+static const char *walk_from_interrupt(Guest *g, uint64_t epc, uint64_t ra,
+                                       uint64_t s0)
+{
+    uint64_t regs = STACK + 0x400;
+
+    put_behind(g, STACK + 0x140, regs, CODE(2));
+    put_behind(g, regs, s0, CODE(0x40) + 64);
+    put_riscv64_regs(g, regs, epc, ra, s0, 0x120);
+    return walk(g, CODE(1), STACK + 0x100, STACK + 0x140);
+}
+
+/* A task begins with its function in s0, or with 0. */
+static void riscv64_interrupted_before_the_first_record(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    const uint64_t fork = CODE(0x42), registers[] = { CODE(9), CODE(9) + 2, 0 };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(registers); i++) {
+        g_assert_cmpstr(walk_from_interrupt(g, CODE(9), fork + 14,
+                                            registers[i]), ==, "end");
+        ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(0x40) + 64, CODE(9),
+                      fork + 14);
+        g_assert_cmpstr(walk_from_interrupt(g, fork, CODE(5), registers[i]),
+                        ==, "end");
+        ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(0x40) + 64, fork);
+    }
+    /* the function behind is no outermost one */
+    g_assert_cmpstr(walk_from_interrupt(g, CODE(0x43), CODE(5), 0), ==,
+                    "bad-frame");
+    /* it has made its record, and the register was not used since */
+    put_behind(g, STACK + 0x800, STACK + 0x900, CODE(4));
+    put_behind(g, STACK + 0x900, CODE(9), fork + 14);
+    g_assert_cmpstr(walk_from_interrupt(g, CODE(3), fork + 14, STACK + 0x800),
+                    ==, "end");
+    ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(0x40) + 64, CODE(3), CODE(4),
+                  fork + 14);
+}
+
+static void riscv64_interrupted_at_the_edges_of_code(void)
+{
+    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    const uint64_t module = TEXT + 0x100000, fork = CODE(0x42) + 14;
+
+    put_behind(g, STACK + 0x800, CODE(9), fork);
+    g_assert_true(gs_kernel_add_module_data(&g->k, module, "mod", module,
+                                            0x1000, NULL, 0, 0, NULL, NULL, 0,
+                                            NULL));
+    g_assert_cmpstr(walk_from_interrupt(g, module, CODE(5), STACK + 0x800), ==,
+                    "end");
+    ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(0x40) + 64, module, fork);
+    g_assert_cmpstr(walk_from_interrupt(g, module + 0x1000, CODE(5),
+                                        STACK + 0x800), ==, "unknown-pc");
+    g_assert_cmpuint(g->n, ==, 3);
+}
+
 static void riscv64_senseless_records(void)
 {
     g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
@@ -420,6 +476,10 @@ int main(int argc, char **argv)
         { "/frames/riscv64-system-call", riscv64_system_call },
         { "/frames/riscv64-interrupt", riscv64_interrupt },
         { "/frames/riscv64-interrupted-leaf", riscv64_interrupted_leaf },
+        { "/frames/riscv64-interrupted-before-the-first-record",
+          riscv64_interrupted_before_the_first_record },
+        { "/frames/riscv64-interrupted-at-the-edges-of-code",
+          riscv64_interrupted_at_the_edges_of_code },
         { "/frames/riscv64-senseless-records", riscv64_senseless_records },
         { "/frames/arm64-recognised", arm64_recognised },
         { "/frames/riscv64-recognised", riscv64_recognised },

@@ -122,6 +122,8 @@ void mc_json_word(McOut *o, const char *key, const char *word)
 
 void mc_json_event_stack(McOut *o, KtStackId id, bool exact)
 {
+    McStack stack = mc_stack(o->ctx->tracer, id);
+
     mc_json_key(o->line, "stack");
     mc_json_stack(o, id, exact, NULL);
     if (o->symbols) {
@@ -129,4 +131,7 @@ void mc_json_event_stack(McOut *o, KtStackId id, bool exact)
         mc_json_stack(o, id, exact, o->symbols);
     }
     mc_json_stack_at(o, "stack", id, exact);
+    if (stack.n) {
+        mc_json_word(o, "stop", gs_stop_name(stack.stop));
+    }
 }

@@ -32,8 +32,8 @@ void mc_json_stack(McOut *o, KtStackId id, bool exact,
 /** mc_json_stack_at() - append key "@key_at" and an array of addresses, as
  *  mc_frame_at() returns them; nothing without --pc. @exact: as above */
 void mc_json_stack_at(McOut *o, const char *key, KtStackId id, bool exact);
-/** mc_json_event_stack() - append key "stack", and "stack_symbols" if the
- *  command prints names. @exact: as above */
+/** mc_json_event_stack() - append keys "stack" and "stop", and "stack_symbols"
+ *  if the command prints names. @exact: as above */
 void mc_json_event_stack(McOut *o, KtStackId id, bool exact);
 
 /* Rows of ka top, ka diff and ka mark: calls of McFormat. */

@@ -71,18 +71,28 @@ def there():
 
 
 def sweep_of_worker():
-    """Return the process of the sweep and its folder, or None."""
+    """Return the process of the sweep and its folder, or None. GNU parallel
+    has files of its own there."""
     for name in set(there()) - set(OTHERS):
+        if not scratch.NAME.fullmatch(name):
+            continue
         with contextlib.suppress(FileNotFoundError, ValueError), \
                 open(path('tmp', name, 'pid'), encoding='ascii') as f:
             return int(f.read()), name
     return None
 
 
+@contextlib.contextmanager
 def start(*words):
-    return subprocess.Popen(
-        [FARM, *words, '--dir', farm.path, '--sweep', path('sleeper')],
-        env={**os.environ, 'TMPDIR': path('tmp')}, stderr=subprocess.PIPE)
+    """Start ka-farm. It is terminated at the end, and its workers with it."""
+    with subprocess.Popen(
+            [FARM, *words, '--dir', farm.path, '--sweep', path('sleeper')],
+            env={**os.environ, 'TMPDIR': path('tmp')},
+            stderr=subprocess.PIPE) as proc:
+        try:
+            yield proc
+        finally:
+            proc.terminate()
 
 
 with tap.test('a worker is killed: its sweep ends; the next worker removes '

@@ -109,13 +109,13 @@ def python_programs(*patterns, timeout=1800):
             yield name, [PYTHON, path, *options_for(path)], {}, timeout
 
 
-# Programs for other architectures: the oracles, modules, the commands that read
-# data structures of the guest's kernel, and calls that fail.
+# Programs for other architectures: the oracles, modules, interrupts, commands
+# that read data structures of the guest's kernel, and calls that fail.
 ARCH_KERNELS = 'arm64-6.12', 'riscv64-6.12'
 ARCH_PROGRAMS = ('test_oracle_events', 'test_oracle_stacks',
-                 'test_oracle_state', 'test_modules', 'test_errors',
-                 'test_module_leaks', 'test_regs', 'test_whatis',
-                 'test_from_file')
+                 'test_oracle_state', 'test_modules', 'test_interrupts',
+                 'test_errors', 'test_module_leaks', 'test_regs',
+                 'test_whatis', 'test_from_file')
 ARCH_LONG = ('test_accounts', 'test_faults')    # not in the quick form
 
 

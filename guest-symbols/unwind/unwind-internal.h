@@ -48,6 +48,7 @@ struct GsUnwinder {
     uint64_t low;                       /* as in struct GsKernel */
     GsTrail trail;                      /* of the last walk */
     const GsKernel *k;
+    GsRange retpolines;                 /* __x86_indirect_thunk_*() */
     GsOrcReader *reader;
     GsFrameRecords frames;
     GsReturnRecords returns;

@@ -47,6 +47,9 @@ static const GsOrcRule null_call_rule = {
     .type = GS_ORC_CALL, .sp = GS_ORC_SP, .sp_off = 8,
 };
 
+/* RETPOLINE_THUNK_SIZE (asm/nospec-branch.h) */
+#define RETPOLINE_SIZE 32
+
 /* A step returns this if the walk continues. */
 #define GO_ON GS_STOP__COUNT
 
@@ -124,6 +127,10 @@ static G_GNUC_NO_INLINE GsOrcRule rule_slow(GsUnwinder *u, Walk *w)
     }
     switch (gs_orc_reader_find(u->reader, pc, &rule)) {
     case GS_ORC_FOUND:
+        if (rule.type == GS_ORC_END && pc >= u->retpolines.start &&
+            pc < u->retpolines.end) {
+            rule.type = GS_ORC_UNDEFINED;
+        }
         remember(u, pc, &rule);
         return rule;
     case GS_ORC_NO_TABLE:
@@ -520,6 +527,21 @@ void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 
 /* ---- life ------------------------------------------------------------- */
 
+/* Before 6.4 the tables said of retpolines that stacks end there: they had one
+ * mark for that and for code that cannot be unwound (kernel commit
+ * fb799447ae29). */
+static GsRange find_retpolines(const GsKernel *k)
+{
+    GsSymbol first, last;
+
+    if (!k->symtab ||
+        !gs_kernel_lookup(k, "__x86_indirect_thunk_rax", &first) ||
+        !gs_kernel_lookup(k, "__x86_indirect_thunk_r15", &last)) {
+        return (GsRange) { 0 };
+    }
+    return (GsRange) { first.va, last.va + RETPOLINE_SIZE };
+}
+
 GsUnwinder *gs_unwinder_new(const GsKernel *k)
 {
     GsUnwinder *u = g_aligned_alloc0(1, sizeof(*u), 64);
@@ -531,6 +553,7 @@ GsUnwinder *gs_unwinder_new(const GsKernel *k)
     u->no_modules = k->exports_at || (k->symtab && !k->btf);
     u->reader = gs_orc_reader_new(k->orc);
     u->generation = gs_orc_set_generation(k->orc);
+    u->retpolines = find_retpolines(k);
     gs_return_records_prepare(&u->returns, k);
     if (rules) {
         u->by_frames = true;

@@ -6,7 +6,7 @@
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
 
-static GsSymtab *symtab_of(const FrameSymbol *symbols, size_t n)
+GsSymtab *frame_symtab(const FrameSymbol *symbols, size_t n)
 {
     GsSymtab *tab = gs_symtab_new();
 
@@ -26,7 +26,7 @@ void frame_kernel_init(GsKernel *k, GsArchId arch, GsRange image, GsRange text,
     k->orc = gs_orc_set_new();
     k->modules = gs_modules_new();
     k->btf = frame_types_new(meta);
-    k->symtab = symtab_of(symbols, n);
+    k->symtab = frame_symtab(symbols, n);
     g_assert_true(gs_orc_set_load(k->orc, image, &text, 1, NULL, NULL));
 }
 

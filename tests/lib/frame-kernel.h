@@ -13,6 +13,9 @@ typedef struct FrameSymbol {
     const char *name;
 } FrameSymbol;
 
+/** frame_symtab() - make the symbols of a kernel; they end at the next one.
+ *  Returns: (owned) */
+struct GsSymtab *frame_symtab(const FrameSymbol *symbols, size_t n);
 /**
  * frame_kernel_init() - make the kernel
  * @k: all zero; see frame_kernel_clear()

@@ -3,6 +3,8 @@
  * ORC walks find each kind of frame that a kernel has, end for each reason,
  * and follow modules that are loaded and unloaded.
  */
+#include "guest-symbols/symbols/symtab.h"
+#include "tests/lib/frame-kernel.h"
 #include "tests/lib/guest-stacks.h"
 #include "tests/lib/test-main.h"
 
@@ -363,6 +365,31 @@ static void test_slide(void)
     ASSERT_FRAMES(g, AT(LEAF) + slide, AT(KTHREAD) + slide);
 }
 
+/* Old tables say END of them, too. */
+static void test_retpolines_are_no_end(void)
+{
+    static const FrameSymbol symbols[] = {
+        { AT(KTHREAD), "__x86_indirect_thunk_rax" },
+        { AT(KTHREAD) + 32, "__x86_indirect_thunk_r15" },
+        { AT(KTHREAD) + 64, "behind" },
+    };
+    g_autoptr(Guest) g = guest_new();
+
+    gs_unwinder_free(g->u);
+    g->k.symtab = frame_symtab(symbols, G_N_ELEMENTS(symbols));
+    g->u = gs_unwinder_new(&g->k);
+    for (unsigned i = 0; i < 2; i++) {
+        PUT(g, TASK + 0x100, AT(KTHREAD) + 64);
+        ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0),
+                    GS_STOP_UNKNOWN_PC);
+        PUT(g, TASK + 0x100, AT(KTHREAD) + 65);
+        ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_END);
+    }
+    PUT(g, TASK + 0x100, AT(KTHREAD));
+    ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_END);
+    gs_symtab_free(g_steal_pointer(&g->k.symtab));
+}
+
 static void test_stop_names(void)
 {
     for (int i = 0; i < GS_STOP__COUNT; i++) {
@@ -527,6 +554,7 @@ int main(int argc, char **argv)
         { "/unwind/depth", test_depth },
         { "/unwind/two-pages", test_two_pages },
         { "/unwind/slide", test_slide },
+        { "/unwind/retpolines-are-no-end", test_retpolines_are_no_end },
         { "/unwind/stop-names", test_stop_names },
         { "/unwind/module-comes-and-goes", test_module_comes_and_goes },
         { "/unwind/module-race", test_module_race },

@@ -266,15 +266,6 @@ static void add_access_error(KtModel *m, const Access *a, KtErrorKind kind)
     }
 }
 
-/* Return true if pages were handed out after a block there, which is freed: it
- * was of an earlier owner of the pages. */
-static bool is_newer(const KtModel *m, uint32_t pages, uint32_t index)
-{
-    const KtRec *r = kt_rec(&m->blocks, index);
-
-    return r->freed && kt_rec(&m->blocks, pages)->alloc_us > r->alloc_us;
-}
-
 /* Find the block of another allocator than that of pages, or a freed block of
  * pages. */
 static uint32_t find_block(const KtModel *m, uint64_t va)
@@ -285,7 +276,7 @@ static uint32_t find_block(const KtModel *m, uint64_t va)
     if (!pages || !kt_rec(&m->blocks, pages)->freed) {
         return index;
     }
-    return !index || is_newer(m, pages, index) ? pages : index;
+    return !index || kt_model_is_newer(m, pages, index) ? pages : index;
 }
 
 /* Return true if the freed block was of an earlier owner of the page: the free

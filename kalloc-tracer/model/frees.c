@@ -213,24 +213,48 @@ static void add_verdict(KtModel *m, const KtEvent *ev, uint32_t index,
     }
 }
 
-/*
- * No allocator but that of pages may have handed out what is freed. If it has,
- * the error is another one, and names who allocated the pages. A page of a slab
- * belongs to the slab: an address in it that is no object is invalid. Return
- * the pages, 0 for none; then @kind is unchanged.
- */
-static uint32_t find_pages(const KtModel *m, const KtEvent *ev,
-                           KtErrorKind *kind)
+/* Return the live pages that contain what is freed, 0 for none. A page of a
+ * slab belongs to the slab. */
+static uint32_t pages_of(const KtModel *m, const KtEvent *ev)
 {
     bool slab = (ev->flags & KT_EVF_SLAB_READ) && ev->cache.v;
     uint32_t index = slab ? 0 : kt_model_block_at(m, KT_MAP_PAGES, ev->va);
     const KtRec *r = index ? kt_rec(&m->blocks, index) : NULL;
 
-    if (*kind != KT_ERR_INVALID_FREE || !r || r->freed || r->old ||
+    return r && !r->freed && !r->old ? index : 0;
+}
+
+/* Return the block that is freed, 0 for none. A freed block of an earlier owner
+ * of pages that are live is not what the caller means. */
+static uint32_t find_block(const KtModel *m, const KtEvent *ev,
+                           const KtMapHint *h)
+{
+    uint32_t index = kt_model_hit(m, h), pages;
+
+    if (G_LIKELY(!index || !kt_rec(&m->blocks, index)->freed)) {
+        return index;
+    }
+    pages = pages_of(m, ev);
+    return pages && kt_model_is_newer(m, pages, index) ? 0 : index;
+}
+
+/*
+ * No allocator but that of pages may have handed out what is freed. If it has,
+ * the error is another one, and names who allocated the pages. In a slab, an
+ * address that is no object is invalid. Return the pages, 0 for none; then
+ * @kind is unchanged.
+ */
+static uint32_t find_pages(const KtModel *m, const KtEvent *ev,
+                           KtErrorKind *kind)
+{
+    uint32_t index = pages_of(m, ev);
+
+    if (*kind != KT_ERR_INVALID_FREE || !index ||
         (ev->family != KT_FAMILY_KFREE && ev->family != KT_FAMILY_VFREE)) {
         return 0;
     }
-    *kind = r->va == ev->va ? KT_ERR_WRONG_FAMILY : KT_ERR_INTERIOR_FREE;
+    *kind = kt_rec(&m->blocks, index)->va == ev->va ? KT_ERR_WRONG_FAMILY :
+                                                     KT_ERR_INTERIOR_FREE;
     return index;
 }
 
@@ -245,7 +269,7 @@ static bool was_reported(const KtEvent *ev, const KtRec *r)
 
 void kt_model_free_block(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
-    uint32_t index = kt_model_hit(m, h);
+    uint32_t index = find_block(m, ev, h);
     KtCase c = make_case(m, ev, index);
     bool starts = c.rec && c.rec->va == ev->va;
     KtErrorKind kind = KT_ERR__COUNT;
@@ -411,7 +435,7 @@ void kt_model_free_pages(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 
 void kt_model_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
-    uint32_t index = kt_model_hit(m, h);
+    uint32_t index = find_block(m, ev, h);
     KtCase c = make_case(m, ev, index);
     KtErrorKind kind;
 

@@ -36,6 +36,16 @@ static inline uint32_t kt_model_block_at(const KtModel *m, KtMapId id,
     return e.val && kt_blocks_last(&m->blocks, e.val) >= va ? e.val : 0;
 }
 
+/** kt_model_is_newer() - Were pages handed out after a block there, which is
+ *  freed? Then it was of an earlier owner of the pages. */
+static inline bool kt_model_is_newer(const KtModel *m, uint32_t pages,
+                                     uint32_t index)
+{
+    const KtRec *r = kt_rec(&m->blocks, index);
+
+    return r->freed && kt_rec(&m->blocks, pages)->alloc_us > r->alloc_us;
+}
+
 /** kt_model_last_of() - Return the last address of @len bytes at @va. */
 static inline uint64_t kt_model_last_of(uint64_t va, uint64_t len)
 {

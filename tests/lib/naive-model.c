@@ -425,21 +425,28 @@ static void naive_free_nothing(Naive *m, const KtEvent *ev)
     naive_error(m, KT_ERR_INVALID_FREE, ev, NULL);
 }
 
-/* The pages that kfree() or vfree() gets instead of a block; NULL if they are
- * those of a slab, or free. */
-static NaiveBlock *pages_of(const Naive *m, const KtEvent *ev)
+/* The live pages that are freed instead of a block; NULL if they are those of a
+ * slab. */
+static NaiveBlock *live_pages(const Naive *m, const KtEvent *ev)
 {
     NaiveBlock *x = naive_find(m, true, ev->va);
 
     return x && x->b.state == KT_BLOCK_ALLOCATED && !x->old &&
-           !(ev->flags & KT_EVF_SLAB_READ && ev->cache.v) &&
-           (ev->family == KT_FAMILY_KFREE || ev->family == KT_FAMILY_VFREE) ?
-           x : NULL;
+           !(ev->flags & KT_EVF_SLAB_READ && ev->cache.v) ? x : NULL;
+}
+
+/* The block that is freed. If its pages have a new owner, it is not meant. */
+static NaiveBlock *block_of(const Naive *m, bool pages, const KtEvent *ev)
+{
+    NaiveBlock *x = naive_find(m, pages, ev->va), *owner = live_pages(m, ev);
+
+    return x && x->b.state == KT_BLOCK_FREED && owner &&
+           owner->b.alloc_us > x->b.alloc_us ? NULL : x;
 }
 
 static void naive_free_event(Naive *m, const KtEvent *ev)
 {
-    NaiveBlock *x = naive_find(m, false, ev->va);
+    NaiveBlock *x = block_of(m, false, ev), *owner = live_pages(m, ev);
     bool starts = x && x->b.va == ev->va;
     bool live = x && x->b.state == KT_BLOCK_ALLOCATED;
     bool doubt;
@@ -466,10 +473,12 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
     if (doubt) {
         m->unknown_frees++;
         m->totals.stray++;
-    } else if (wrong == KT_ERR_INVALID_FREE && pages_of(m, ev)) {
-        naive_error(m, pages_of(m, ev)->b.va == ev->va ? KT_ERR_WRONG_FAMILY :
-                  KT_ERR_INTERIOR_FREE, ev, pages_of(m, ev));
-        m->misfreed = pages_of(m, ev)->b.va;
+    } else if (wrong == KT_ERR_INVALID_FREE && owner &&
+               (ev->family == KT_FAMILY_KFREE ||
+                ev->family == KT_FAMILY_VFREE)) {
+        naive_error(m, owner->b.va == ev->va ? KT_ERR_WRONG_FAMILY :
+                  KT_ERR_INTERIOR_FREE, ev, owner);
+        m->misfreed = owner->b.va;
     } else if (wrong >= 0) {
         m->totals.stray += wrong == KT_ERR_INVALID_FREE;
         naive_error(m, wrong, ev, x);
@@ -484,7 +493,7 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
 
 static void naive_queue(Naive *m, const KtEvent *ev)
 {
-    NaiveBlock *x = naive_find(m, ev->layer == KT_LAYER_PAGES, ev->va);
+    NaiveBlock *x = block_of(m, ev->layer == KT_LAYER_PAGES, ev);
 
     if (!x || x->b.va != ev->va ||
         (ev->flags & KT_EVF_AGAIN && freed_so(x, ev))) {

@@ -211,6 +211,59 @@ static void objects_without_references(void)
     expect(&w, "wrong-family");
 }
 
+/* A free of what was an object's address once, and is that of pages now. */
+static void pages_of_a_former_slab(void)
+{
+    static const struct {
+        KtFamily family;
+        uint16_t cache;
+        bool newer;         /* the pages were handed out after the object */
+        const char *kind;
+    } cases[] = {
+        { KT_FAMILY_CACHE, 0, true, "invalid-free" },
+        { KT_FAMILY_KFREE, 0, true, "wrong-family" },
+        { KT_FAMILY_VFREE, 0, true, "wrong-family" },
+        /* they are the object's slab, or another one */
+        { KT_FAMILY_CACHE, 0, false, "double-free" },
+        { KT_FAMILY_CACHE, 2, true, "double-free" },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        FedTracer w = fed_tracer_new(true);
+        bool newer = cases[i].newer;
+        KtBlock b;
+
+        alloc_pages(&w, VA, 1, 0);
+        alloc_in(&w, KT_LAYER_KMALLOC, VA, 24, 1);
+        free_by(&w, KT_FAMILY_KFREE, VA, 1);
+        if (newer) {
+            free_pages(&w, VA, 1, 0);
+            alloc_pages(&w, VA, 2, 0);
+        }
+        push(&w, (KtEvent) {
+            .kind = KT_EV_FREE, .va = VA, .family = cases[i].family,
+            .cache = { cases[i].cache }, .flags = KT_EVF_SLAB_READ,
+        });
+        g_assert_true(find(&w, VA + 0x800, &b));
+        g_assert_cmpuint(b.requested, ==, newer ? 8192 : 4096);
+        g_assert_cmpint(b.state, ==, KT_BLOCK_ALLOCATED);
+        expect(&w, cases[i].kind);
+    }
+}
+
+/* kfree_rcu() queues such an address, and frees it later: one error. */
+static void queued_pages_of_a_former_slab(void)
+{
+    FedTracer w = fed_tracer_new(true);
+
+    alloc_in(&w, KT_LAYER_KMALLOC, VA, 24, 1);
+    kfree(&w, VA);
+    alloc_pages(&w, VA, 2, 0);
+    kfree_rcu(&w, VA);
+    kfree(&w, VA);
+    expect(&w, "wrong-family");
+}
+
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
@@ -224,6 +277,9 @@ int main(int argc, char **argv)
           objects_without_references },
         { "/model/pages/told-of-again", pages_told_of_again },
         { "/model/pages/change-hands", pages_change_hands },
+        { "/model/pages/of-a-former-slab", pages_of_a_former_slab },
+        { "/model/pages/queued-of-a-former-slab",
+          queued_pages_of_a_former_slab },
         { "/model/slab/given-back", slab_was_given_back },
         { "/model/slab/names-no-cache", a_page_names_no_cache },
     };

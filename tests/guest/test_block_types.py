@@ -166,8 +166,9 @@ def run(tap, kernel):
                    end='shell', timeout=600, name=f'types-{kernel}') as g:
             assert g.wait_done() == 0, 'the workload failed'
             files = ftrace.read_out(g.collect())
-            # A pipe with both ends open.
-            g.shell('(sleep 1000 | sleep 1000) & true')
+            # A pipe with both ends open, once the last process has it.
+            g.shell('sleep 1000 | sleep 1000 & '
+                    'until readlink /proc/$!/fd/0 | grep -q pipe; do :; done')
             g.qmp('stop')
             if ksyms.Symbols(files['proc.kallsyms']).address(
                     'init_task') is None:

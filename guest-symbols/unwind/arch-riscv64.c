@@ -114,9 +114,9 @@ static bool interrupted_leaf(const GsFrameRecords *f, Walk *w, uint64_t regs,
 }
 
 /*
- * Was a function interrupted before it made its record, or behind that, and an
- * outermost function called it? Then s0 is no frame pointer: copy_thread()
- * (process.c) begins a task with its function in s0, or 0.
+ * Did an outermost function call the interrupted one, which has no record yet,
+ * or no more? Then s0 is no frame pointer: copy_thread() (process.c) begins a
+ * task with its function in s0, or 0.
  */
 static bool called_by_outermost(const GsFrameRecords *f, Walk *w)
 {

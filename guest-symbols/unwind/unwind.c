@@ -529,7 +529,7 @@ void gs_unwind_remember(GsUnwinder *u, uint32_t kind, uint64_t value)
 
 /* Before 6.4 the tables said of retpolines that stacks end there: they had one
  * mark for that and for code that cannot be unwound (kernel commit
- * fb799447ae29). */
+ * fb799447ae29). Without these symbols the mark is believed. */
 static GsRange find_retpolines(const GsKernel *k)
 {
     GsSymbol first, last;

@@ -213,8 +213,8 @@ static void add_verdict(KtModel *m, const KtEvent *ev, uint32_t index,
     }
 }
 
-/* Return the live pages that contain what is freed, 0 for none. A page of a
- * slab belongs to the slab. */
+/* Return the live block of the page allocator that contains the freed address;
+ * 0 if there is none, or if the address is in a slab. */
 static uint32_t pages_of(const KtModel *m, const KtEvent *ev)
 {
     bool slab = (ev->flags & KT_EVF_SLAB_READ) && ev->cache.v;
@@ -224,9 +224,9 @@ static uint32_t pages_of(const KtModel *m, const KtEvent *ev)
     return r && !r->freed && !r->old ? index : 0;
 }
 
-/* Return the block that is freed, 0 for none. A freed block of an earlier owner
- * of pages that are live is not what the caller means. */
-static uint32_t find_block(const KtModel *m, const KtEvent *ev,
+/* Return the block at the freed address, 0 for none. If it was freed before, and
+ * its page was handed out again since, the caller means the new pages: 0. */
+static uint32_t find_freed(const KtModel *m, const KtEvent *ev,
                            const KtMapHint *h)
 {
     uint32_t index = kt_model_hit(m, h), pages;
@@ -239,10 +239,10 @@ static uint32_t find_block(const KtModel *m, const KtEvent *ev,
 }
 
 /*
- * No allocator but that of pages may have handed out what is freed. If it has,
- * the error is another one, and names who allocated the pages. In a slab, an
- * address that is no object is invalid. Return the pages, 0 for none; then
- * @kind is unchanged.
+ * kfree() or vfree() got an address that is in no block of their allocators. If
+ * the page allocator handed out the page there, the error is no invalid free:
+ * set @kind to what it is, and return the block of pages, which the error then
+ * shows. Otherwise return 0; @kind is unchanged.
  */
 static uint32_t find_pages(const KtModel *m, const KtEvent *ev,
                            KtErrorKind *kind)
@@ -269,7 +269,7 @@ static bool was_reported(const KtEvent *ev, const KtRec *r)
 
 void kt_model_free_block(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
-    uint32_t index = find_block(m, ev, h);
+    uint32_t index = find_freed(m, ev, h);
     KtCase c = make_case(m, ev, index);
     bool starts = c.rec && c.rec->va == ev->va;
     KtErrorKind kind = KT_ERR__COUNT;
@@ -435,7 +435,7 @@ void kt_model_free_pages(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 
 void kt_model_queue(KtModel *m, const KtEvent *ev, const KtMapHint *h)
 {
-    uint32_t index = find_block(m, ev, h);
+    uint32_t index = find_freed(m, ev, h);
     KtCase c = make_case(m, ev, index);
     KtErrorKind kind;
 

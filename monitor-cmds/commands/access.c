@@ -102,7 +102,8 @@ static bool symbolize(const GsKernel *k, const KtAccessPlace *p, GsSymbol *sym)
     return k && gs_kernel_symbolize_at(k, p->pc, p->era, sym);
 }
 
-/* Move each place to the start of its function: what is counted together. */
+/* Replace the address of each place by the start of its function: accesses are
+ * counted by function. */
 static void find_functions(const McOut *out, GArray *places)
 {
     const GsKernel *k = mc_symbols(out->ctx);

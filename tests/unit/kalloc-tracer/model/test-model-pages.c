@@ -211,7 +211,8 @@ static void objects_without_references(void)
     expect(&w, "wrong-family");
 }
 
-/* A free of what was an object's address once, and is that of pages now. */
+/* An object is freed, its slab is given back, and the page allocator hands out
+ * the page again. What is freed at that address then are the new pages. */
 static void pages_of_a_former_slab(void)
 {
     static const struct {

@@ -225,7 +225,7 @@ static uint32_t pages_of(const KtModel *m, const KtEvent *ev)
 }
 
 /* Return the block at the freed address, 0 for none. If it was freed before,
- * and its page was handed out again since, the caller means the new pages: 0. */
+ * and its page was handed out again since, the caller means the new pages. */
 static uint32_t find_freed(const KtModel *m, const KtEvent *ev,
                            const KtMapHint *h)
 {

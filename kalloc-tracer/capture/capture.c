@@ -103,31 +103,10 @@ static uint64_t measure_clock(void)
     return best;
 }
 
-/* Code that is loaded and unloaded is followed while recording is off, too:
- * later backtraces through it need its symbols. The log is no event. */
-static bool is_followed(const KtBoot *boot, KtHookId id)
-{
-    KtRole role = boot->row[id.v].role;
-
-    if (kt_role_is_witness(role)) {
-        return true;
-    }
-    switch (role) {
-    case KT_ROLE_MODULE_ADD:
-    case KT_ROLE_MODULE_DROP:
-    case KT_ROLE_BPF_ADD:
-    case KT_ROLE_KEXEC:
-    case KT_ROLE_LOG:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool is_wanted(const KtHookCall *m, KtHookId id)
 {
     return G_LIKELY(kt_tracer_is_on(m->c->tracer)) ||
-           is_followed(m->boot, id);
+           kt_role_does(m->boot->row[id.v].role, KT_DOES_FOLLOW);
 }
 
 /*
@@ -140,10 +119,9 @@ static bool is_wanted(const KtHookCall *m, KtHookId id)
 static bool is_retried(const KtHookCall *m, KtHookId id)
 {
     const KtEntry now = kt_vcpu_entry(m->v, id.v);
-    KtRole role = m->boot->row[id.v].role;
 
     m->v->trapped = false;
-    return (role == KT_ROLE_FREE || role == KT_ROLE_RCU_QUEUE) &&
+    return kt_role_does(m->boot->row[id.v].role, KT_DOES_RETRY) &&
            !memcmp(&now, &m->v->trap, sizeof(now));
 }
 
@@ -388,7 +366,8 @@ static bool is_over(const KtBoot *boot, KtHookId id)
 {
     KtRole role = boot->row[id.v].role;
 
-    return kt_role_is_witness(role) && !kt_guest_learns(boot->guest, role);
+    return kt_role_does(role, KT_DOES_WITNESS) &&
+           !kt_guest_learns(boot->guest, role);
 }
 
 static void add_callback(const KtCapture *c, struct qemu_plugin_insn *insn,

@@ -279,13 +279,13 @@ void kt_record_await(KtHookCall *m, const KtPendingCall *call)
     unsigned stale;
 
     if (G_UNLIKELY(m->c->access) && hook->cache != KT_NO_ARG &&
-        kt_role_allocates(hook->role)) {
+        kt_role_does(hook->role, KT_DOES_ALLOCATE)) {
         m->v->allocating = (KtAllocating) { call->sp, call->ra };
     }
     if (!add_hook_site(m) ||
         !kt_pending_calls_push(m->c->calls, call, &stale)) {
         kt_record_drop_call(m, KT_CNT_CALL_DROPPED,
-                            kt_role_allocates(hook->role));
+                            kt_role_does(hook->role, KT_DOES_ALLOCATE));
         return;
     }
     if (stale) {
@@ -354,7 +354,7 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
 
     if (!kt_record_find_return(m)) {
         kt_record_drop_call(m, KT_CNT_CALL_UNREADABLE,
-                            kt_role_allocates(hook->role));
+                            kt_role_does(hook->role, KT_DOES_ALLOCATE));
         return;
     }
     gs_unwind_expect(m->v->unwinder, m->ra);
@@ -409,7 +409,7 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
         break;
     default:
         kt_record_destroyed(m, hook);
-        if (kt_role_is_witness(hook->role)) {
+        if (kt_role_does(hook->role, KT_DOES_WITNESS)) {
             kt_record_witness_enter(m, hook, id);
         } else {
             await_return(m, hook, id);
@@ -431,7 +431,7 @@ void kt_record_skip(KtHookCall *m, KtHookId id)
     if (m->c->access) {
         kt_access_watch_missed(m->c->access);
     }
-    if (kt_role_allocates(hook->role)) {
+    if (kt_role_does(hook->role, KT_DOES_ALLOCATE)) {
         kt_record_enter(m, id);
     } else if (hook->role == KT_ROLE_FREE) {
         kt_guest_object_freed(m->boot->guest, cache_arg(m, hook),

@@ -105,7 +105,8 @@ static bool find_allocating(KtHookCall *m, KtPendingCall *out)
 
     return a->sp - kt_vcpu_reg(m->v, GS_REG_SP) < STACK_NEAR &&
            kt_pending_calls_find(m->c->calls, a->sp, a->ra, out) &&
-           kt_role_allocates(m->boot->row[out->hook.v].role) && out->cache;
+           kt_role_does(m->boot->row[out->hook.v].role, KT_DOES_ALLOCATE) &&
+           out->cache;
 }
 
 /* Return true if the allocator, which called the code that accesses, hands out

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define LAYER(l) (1u << KT_LAYER_##l)
-#define SLAB (LAYER(KMALLOC) | LAYER(LARGE) | LAYER(CACHE))
+#define SLAB KT_LAYERS_SLAB
 
 /* @where: (nullable) the rule is for kernels with this function only
  * @any: at least one of them must be hooked */

@@ -24,6 +24,12 @@ static const KtHook linux_rows[HOOK__COUNT] = {
 };
 _Pragma("GCC diagnostic pop")
 
+const KtRoleRow kt_roles[KT_ROLE__COUNT] = {
+#define KT_ROLE(id, what, note, ...) [KT_ROLE_##id] = { \
+    .does = what, .missing = note, ##__VA_ARGS__ },
+#include "kalloc-tracer/hooks/roles.def"
+};
+
 /* @row: Linux's or @own */
 struct KtHookTable {
     const KtHook *row;
@@ -110,65 +116,16 @@ bool kt_hook_table_has_gfp(const KtHookTable *t, KtHookId id)
     return !hook || hook->role != KT_ROLE_ALLOC || hook->gfp != KT_NO_ARG;
 }
 
-bool kt_hook_returns(KtRole role)
-{
-    return role == KT_ROLE_ALLOC || role == KT_ROLE_ALLOC_BULK ||
-           role == KT_ROLE_REALLOC || role == KT_ROLE_MODULE_ADD ||
-           role == KT_ROLE_CACHE_DESTROY || role == KT_ROLE_LOG ||
-           role == KT_ROLE_WITNESS_CACHE ||
-           role == KT_ROLE_WITNESS_BOOT_CACHE ||
-           role == KT_ROLE_WITNESS_NAME || role == KT_ROLE_WITNESS_CLONE ||
-           (role >= KT_ROLE_PAGE_ALLOC && role <= KT_ROLE_PAGE_CONTIG);
-}
-
 bool kt_hook_table_is_pages(const KtHookTable *t, KtHookId id)
 {
     const KtHook *hook = kt_hook_table_row(t, id);
 
-    return hook && hook->role >= KT_ROLE_PAGE_ALLOC;
+    return hook && kt_role_is_pages(hook->role);
 }
 
 const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
 {
-    static const char *const notes[] = {
-        [KT_ROLE_ALLOC] = "another kernel version's name, or inlined there",
-        [KT_ROLE_ALLOC_BULK] = "another kernel version's name",
-        [KT_ROLE_REALLOC] = "another kernel version's name",
-        [KT_ROLE_FREE] = "frees through it would not be seen",
-        [KT_ROLE_FREE_BULK] = "bulk frees would not be seen",
-        [KT_ROLE_FREE_SHEAF] = "another kernel version's name",
-        [KT_ROLE_FREE_INSIDE] = "another kernel version's name",
-        [KT_ROLE_UNMAP] = "frees of what vmap() owns would not be seen",
-        [KT_ROLE_RCU_QUEUE] = "kfree_rcu() is only seen when it frees",
-        [KT_ROLE_FREE_OUTER] = "backtraces need not skip it",
-        [KT_ROLE_WRAPPER] = "backtraces need not skip it",
-        [KT_ROLE_MODULE_ADD] = "modules are not followed",
-        [KT_ROLE_MODULE_DROP] = "what is unloaded or refused may look loaded",
-        [KT_ROLE_KEXEC] = "a kernel that kexec starts is not noticed",
-        [KT_ROLE_BPF_ADD] = "BPF programs have no names",
-        [KT_ROLE_SETUP] = "another kernel version's name, or inlined there",
-        [KT_ROLE_CACHE_DESTROY] = "objects left in a cache are no error",
-        [KT_ROLE_LOG] = "lines of the log are read late, or log=off",
-        [KT_ROLE_WITNESS_CACHE] = "only names of merged caches need it",
-        [KT_ROLE_WITNESS_BOOT_CACHE] = "hooked if the kernel has no types",
-        [KT_ROLE_WITNESS_NAME] = "hooked if the kernel has no types",
-        [KT_ROLE_WITNESS_THREAD] = "hooked if the kernel has no types",
-        [KT_ROLE_WITNESS_SWITCH] = "hooked if the kernel has no types",
-        [KT_ROLE_WITNESS_WAKE] = "hooked if the kernel has no types",
-        [KT_ROLE_WITNESS_SLAB] = "hooked if the kernel has no types",
-        [KT_ROLE_WITNESS_CLONE] = "hooked if the kernel has no types",
-        [KT_ROLE_PAGE_ALLOC] = "another kernel version's name",
-        [KT_ROLE_PAGE_BULK] = "another kernel version's name",
-        [KT_ROLE_PAGE_ISOLATE] = "pages kept by compaction look free",
-        [KT_ROLE_PAGE_MIGRATE] = "pages show as kept by compaction",
-        [KT_ROLE_PAGE_CONTIG] = "another kernel version's name",
-        [KT_ROLE_PAGE_FREE] = "another kernel version's name, or inlined",
-        [KT_ROLE_PAGE_FREE_BATCH] = "another kernel version's name",
-        [KT_ROLE_PAGE_FREE_LIST] = "another kernel version's name",
-        [KT_ROLE_PAGE_OUTER] = "frees of pages without references look right",
-        [KT_ROLE_PAGE_WRAPPER] = "backtraces need not skip it",
-    };
     const KtHook *hook = kt_hook_table_row(t, id);
 
-    return hook ? notes[hook->role] : "";
+    return hook ? kt_roles[hook->role].missing : "";
 }

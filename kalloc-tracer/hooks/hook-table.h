@@ -11,89 +11,8 @@
 #ifndef KT_HOOK_TABLE_H
 #define KT_HOOK_TABLE_H
 
-#include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/hooks/reserve-rule.h"
-
-/** KtRole - what a hooked function does. It decides which events its entry and
- *  its return produce. */
-typedef enum KtRole {
-    KT_ROLE_ALLOC,          /* returns a new block */
-    KT_ROLE_ALLOC_BULK,     /* fills an array with blocks, returns their
-                             * number */
-    KT_ROLE_REALLOC,        /* returns its argument if it resized in place */
-    KT_ROLE_FREE,
-    KT_ROLE_FREE_BULK,
-    KT_ROLE_FREE_SHEAF,     /* frees the objects of a struct slab_sheaf */
-    KT_ROLE_FREE_INSIDE,    /* frees the block that contains its argument */
-    KT_ROLE_UNMAP,          /* vunmap(): frees what vmap() allocated, if it
-                             * did */
-    KT_ROLE_RCU_QUEUE,      /* kfree_rcu(): freed after a grace period */
-    KT_ROLE_FREE_OUTER,     /* as KT_ROLE_WRAPPER, but reads the block before
-                             * another hook frees it: hooked for error
-                             * pointers, which that hook never gets */
-    KT_ROLE_WRAPPER,        /* not hooked: backtraces that begin in it
-                             * begin at its caller instead */
-    KT_ROLE_MODULE_ADD,     /* a module is loaded; used at the return */
-    KT_ROLE_MODULE_DROP,    /* a module or BPF program is unloaded */
-    KT_ROLE_BPF_ADD,        /* a BPF program or trampoline is loaded; used
-                             * at the entry */
-    KT_ROLE_KEXEC,          /* another kernel is about to run */
-    KT_ROLE_SETUP,          /* internal work of an allocator: not hooked;
-                             * calls from it to hooks with KT_HOOK_SETUP
-                             * are no events */
-    KT_ROLE_CACHE_DESTROY,  /* destroys the kmem_cache in .cache; returns 0
-                             * unless objects of it are left */
-    KT_ROLE_LOG,            /* stores a line of the kernel's log; hooked if
-                             * log=on, see record-log.c */
-    /* Witnesses: hooked only if the kernel has no types. The arguments of these
-     * calls show where a struct has a member; see record-witness.c. */
-    KT_ROLE_WITNESS_CACHE,  /* returns a kmem_cache of a name and a size */
-    KT_ROLE_WITNESS_BOOT_CACHE, /* fills in the kmem_cache in .cache */
-    KT_ROLE_WITNESS_NAME,   /* sets a task's comm; used at the return */
-    KT_ROLE_WITNESS_THREAD, /* creates a task with the comm in .array */
-    KT_ROLE_WITNESS_SWITCH, /* switches from the current task in .ptr */
-    KT_ROLE_WITNESS_WAKE,   /* the new task in .ptr is about to run */
-    KT_ROLE_WITNESS_SLAB,   /* frees the object in .array, whose slab has the
-                             * struct page in .ptr */
-    KT_ROLE_WITNESS_CLONE,  /* returns the pid of a new task */
-    /* Page allocator, hooked if pages=on; see record-pages.c. */
-    KT_ROLE_PAGE_ALLOC,     /* returns a struct page or folio */
-    KT_ROLE_PAGE_BULK,      /* fills an array or a list, returns the
-                             * number of pages */
-    KT_ROLE_PAGE_ISOLATE,   /* removes pages from the free lists, returns
-                             * 0 if it could not */
-    KT_ROLE_PAGE_MIGRATE,   /* returns a folio of isolated pages */
-    KT_ROLE_PAGE_CONTIG,    /* returns 0 if it allocated the range */
-    KT_ROLE_PAGE_FREE,
-    KT_ROLE_PAGE_FREE_BATCH,    /* frees a struct folio_batch */
-    KT_ROLE_PAGE_FREE_LIST,     /* frees a list of single pages */
-    KT_ROLE_PAGE_OUTER,     /* as KT_ROLE_PAGE_WRAPPER, but drops a reference
-                             * of the page first: hooked for pages that have
-                             * none, which no other hook ever gets */
-    KT_ROLE_PAGE_WRAPPER,   /* as KT_ROLE_WRAPPER, for events of pages */
-} KtRole;
-
-/** kt_role_allocates() - Return true if the function hands memory to its
- *  caller, so that its return is an event. */
-static inline bool kt_role_allocates(KtRole role)
-{
-    return role <= KT_ROLE_REALLOC ||
-           (role >= KT_ROLE_PAGE_ALLOC && role <= KT_ROLE_PAGE_CONTIG);
-}
-
-/** kt_role_is_outer() - Return true if the function is a wrapper, and hooked as
- *  well. */
-static inline bool kt_role_is_outer(KtRole role)
-{
-    return role == KT_ROLE_FREE_OUTER || role == KT_ROLE_PAGE_OUTER;
-}
-
-/** kt_role_is_witness() - Return true if the call shows where a struct of the
- *  kernel has a member. */
-static inline bool kt_role_is_witness(KtRole role)
-{
-    return role >= KT_ROLE_WITNESS_CACHE && role <= KT_ROLE_WITNESS_CLONE;
-}
+#include "kalloc-tracer/hooks/roles.h"
 
 /* Flags of a row. */
 
@@ -229,9 +148,5 @@ bool kt_hook_table_is_pages(const KtHookTable *t, KtHookId id);
 /** kt_hook_table_missing_note() - (static) Describe what is not recorded in a
  *  kernel that lacks the function of @id; "" if there is no row. */
 const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id);
-
-/** kt_hook_returns() - Return true if the returns of functions of that role
- *  have to be instrumented. */
-bool kt_hook_returns(KtRole role);
 
 #endif /* KT_HOOK_TABLE_H */

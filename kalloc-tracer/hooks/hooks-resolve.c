@@ -97,14 +97,14 @@ static void add_wrapper(KtHookWrappers *w, KtHookRange code, uint8_t id)
     w->n++;
 }
 
-static bool is_wrapper_only(KtRole role)
-{
-    return role == KT_ROLE_WRAPPER || role == KT_ROLE_PAGE_WRAPPER;
-}
-
 static KtHookRange range_of(const GsSymbol *sym)
 {
     return (KtHookRange) { sym->va, sym->va + sym->size };
+}
+
+static KtHookWrappers *wrappers_of(KtHooks *h, uint8_t id)
+{
+    return h->row[id].pages ? &h->page_wrappers : &h->wrappers;
 }
 
 /* A wrapper that begins with a test for nothing to do can be split: callers
@@ -113,28 +113,24 @@ static void add_wrapper_part(KtHooks *h, const GsKernel *k, uint8_t id)
 {
     g_autofree char *name = g_strconcat(h->table[id - 1].symbol, ".part.0",
                                         NULL);
-    bool pages = h->table[id - 1].role >= KT_ROLE_PAGE_ALLOC;
     GsSymbol part;
 
     if (gs_kernel_lookup(k, name, &part) && gs_kernel_is_text(k, part.va)) {
-        add_wrapper(pages ? &h->page_wrappers : &h->wrappers, range_of(&part),
-                    id);
+        add_wrapper(wrappers_of(h, id), range_of(&part), id);
     }
 }
 
 static void add_wrapper_row(KtHooks *h, const GsKernel *k, uint8_t id,
                             KtHookRange code)
 {
-    KtRole role = h->table[id - 1].role;
-    bool pages = role >= KT_ROLE_PAGE_ALLOC;
-    bool wrapper = is_wrapper_only(role) || kt_role_is_outer(role);
+    const KtHook *hook = &h->table[id - 1];
+    bool wrapper = kt_role_does(hook->role, KT_DOES_WRAP);
 
-    if (wrapper || role == KT_ROLE_REALLOC || h->split[id] ||
-        (h->table[id - 1].flags & KT_HOOK_OUTER)) {
-        add_wrapper(pages ? &h->page_wrappers : &h->wrappers, code, id);
+    if (wrapper || h->split[id] || (hook->flags & KT_HOOK_OUTER)) {
+        add_wrapper(wrappers_of(h, id), code, id);
         h->unsized[id] = code.start == code.end;
     }
-    if (wrapper) {
+    if (wrapper && !kt_role_does(hook->role, KT_DOES_ALLOCATE)) {
         add_wrapper_part(h, k, id);
     }
 }
@@ -229,7 +225,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         .flags = hook->flags, .size = hook->size, .ptr = hook->ptr,
         .cache = hook->cache, .gfp = hook->gfp, .array = hook->array,
         .count = hook->count, .list = KT_NO_ARG,
-        .pages = hook->role >= KT_ROLE_PAGE_ALLOC, .sizes = hook->sizes,
+        .pages = kt_role_is_pages(hook->role), .sizes = hook->sizes,
     };
     if (hook->role == KT_ROLE_SETUP) {
         find_setup(h, k, id);
@@ -241,7 +237,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     }
     h->va[id] = sym.va;
     h->symbol[id] = g_strdup(hook->symbol);
-    if (hook->role == KT_ROLE_ALLOC || hook->role == KT_ROLE_ALLOC_BULK) {
+    if (kt_role_does(hook->role, KT_DOES_MAKE)) {
         add_clones(h, k, id);
     }
     if (hook->flags & KT_HOOK_SPLIT) {
@@ -253,7 +249,7 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
     find_page_args(h, k, id);
     add_wrapper_row(h, k, id, range_of(&sym));
     find_undoing(h, k, id);
-    if (!is_wrapper_only(hook->role)) {
+    if (!kt_role_does(hook->role, KT_DOES_UNHOOKED)) {
         h->n_found++;
         add_entry(h, id);
     }
@@ -312,38 +308,28 @@ static void clear_strict(KtHooks *h)
     }
 }
 
-/* See hook-coverage.h. */
+/* Return true if functions are missing that make the row's events doubtful, see
+ * hook-coverage.h. */
+static bool is_unsure(const KtHookRow *row, KtHookCoverage missing)
+{
+    const KtRoleRow *role = &kt_roles[row->role];
+    unsigned frees = role->needs_frees, allocs = role->needs_allocs;
+
+    if (role->does & KT_DOES_MAKE) {
+        frees |= 1u << row->layer;
+    }
+    if (role->does & KT_DOES_FREE) {
+        allocs |= kt_hook_family_layers(row->family);
+    }
+    return missing.frees & frees || missing.allocs & allocs;
+}
+
 static void mark_unsure(KtHooks *h, KtHookCoverage missing)
 {
     for (unsigned id = 1; id <= h->n_rows; id++) {
-        KtHookRow *row = &h->row[id];
-        unsigned lack = 0;
-
-        if (row->role == KT_ROLE_ALLOC || row->role == KT_ROLE_ALLOC_BULK) {
-            lack = missing.frees & 1u << row->layer;
-        } else if (row->role == KT_ROLE_RCU_QUEUE) {
-            lack = missing.allocs;
-        } else if (row->role == KT_ROLE_UNMAP) {
-            lack = missing.frees & kt_hook_family_layers(KT_FAMILY_VFREE);
-        } else if (row->role == KT_ROLE_PAGE_FREE) {
-            lack = missing.frees & kt_hook_family_layers(KT_FAMILY_KFREE);
-        } else if (row->role <= KT_ROLE_FREE_SHEAF) {
-            lack = missing.allocs & kt_hook_family_layers(row->family);
-        }
-        row->flags |= lack ? KT_HOOK_UNSURE : 0;
+        h->row[id].flags |= is_unsure(&h->row[id], missing) ? KT_HOOK_UNSURE :
+                                                              0;
     }
-}
-
-/* Is the row found in this kernel? */
-static bool is_asked_for(const GsKernel *k, const KtHook *hook, unsigned sets)
-{
-    if (kt_role_is_witness(hook->role)) {
-        return hook->role == KT_ROLE_WITNESS_CACHE || !gs_kernel_has_types(k);
-    }
-    if (hook->role == KT_ROLE_LOG) {
-        return sets & KT_HOOKS_LOG;
-    }
-    return hook->role < KT_ROLE_PAGE_ALLOC || (sets & KT_HOOKS_PAGES);
 }
 
 KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
@@ -351,11 +337,12 @@ KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,
 {
     KtHooks *h = g_new0(KtHooks, 1);
 
+    sets |= gs_kernel_has_types(k) ? 0 : KT_HOOKS_UNTYPED;
     h->table = kt_hook_table_row(table, (KtHookId) { 1 });
     h->n_rows = kt_hook_table_count(table);
     h->pieces = g_array_new(FALSE, FALSE, sizeof(KtHookPiece));
     for (unsigned id = 1; id <= h->n_rows; id++) {
-        if (is_asked_for(k, &h->table[id - 1], sets)) {
+        if (!(kt_roles[h->table[id - 1].role].set & ~sets)) {
             resolve_row(h, k, id);
         }
     }

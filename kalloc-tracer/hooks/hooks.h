@@ -16,7 +16,7 @@
  * struct KtHookRow - a row in one kernel, for the hot path
  * @size, @ptr, @cache, @gfp, @array, @count: as in KtHook, for this kernel
  * @list: the argument with the list that a bulk call fills, or KT_NO_ARG
- * @pages: the row is about the page allocator
+ * @pages: the role is of the page allocator
  * @undo_at, @undo_len: the code of the KtHook's @undone_by; 0: none
  */
 typedef struct KtHookRow {
@@ -38,17 +38,11 @@ static inline bool kt_hook_row_undoes(const KtHookRow *row, uint64_t va)
 
 typedef struct KtHooks KtHooks;
 
-/** Rows that are found only on request, for kt_hooks_resolve(). */
-typedef enum KtHookSets {
-    KT_HOOKS_PAGES = 1 << 0, /* those of the page allocator */
-    KT_HOOKS_LOG = 1 << 1,   /* KT_ROLE_LOG */
-} KtHookSets;
-
 /**
  * kt_hooks_resolve() - Find the table's functions in a kernel
  * @table: (borrowed) must not change while the result exists
  * @k: (borrowed for the call) its slide is set
- * @sets: KtHookSets bits
+ * @sets: KT_HOOKS_PAGES and KT_HOOKS_LOG, if wanted
  *
  * A function is hooked if the kernel has its symbol; the kernel's version does
  * not matter.

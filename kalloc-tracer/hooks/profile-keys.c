@@ -160,19 +160,11 @@ static bool parse_buckets(KtProfileReader *p, void *field, const char *value)
 
 static bool parse_role(KtProfileReader *p, void *field, const char *value)
 {
-    static const struct {
-        const char *name;
-        KtRole role;
-    } roles[] = {
-        { "alloc", KT_ROLE_ALLOC }, { "free", KT_ROLE_FREE },
-        { "realloc", KT_ROLE_REALLOC }, { "wrapper", KT_ROLE_WRAPPER },
-        { "setup", KT_ROLE_SETUP },
-    };
     KtHookDraft *d = field;
 
-    for (size_t i = 0; i < G_N_ELEMENTS(roles); i++) {
-        if (!strcmp(value, roles[i].name)) {
-            d->hook.role = roles[i].role;
+    for (KtRole role = 0; role < KT_ROLE__COUNT; role++) {
+        if (!g_strcmp0(value, kt_roles[role].word)) {
+            d->hook.role = role;
             d->has_role = true;
         }
     }

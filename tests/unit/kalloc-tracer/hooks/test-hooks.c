@@ -502,43 +502,37 @@ static void arguments_of_pages(void)
     g_assert_cmpint(row_of(h, "__alloc_pages_bulk").list, ==, KT_NO_ARG);
 }
 
+/* Arguments that each row of a role has. */
+enum { SIZE = 1, PTR = 2, ARRAY = 4, COUNT = 8 };
+
+static unsigned arguments(const KtHook *hook)
+{
+    return (hook->size >= 0 ? SIZE : 0) | (hook->ptr >= 0 ? PTR : 0) |
+           (hook->array >= 0 ? ARRAY : 0) | (hook->count >= 0 ? COUNT : 0);
+}
+
 static void every_row_has_what_its_role_needs(void)
 {
+    static const unsigned needs[KT_ROLE__COUNT] = {
+        [KT_ROLE_ALLOC_BULK] = ARRAY | COUNT,
+        [KT_ROLE_FREE] = PTR,
+        [KT_ROLE_FREE_BULK] = ARRAY | COUNT,
+        [KT_ROLE_PAGE_ALLOC] = SIZE,
+        [KT_ROLE_PAGE_BULK] = ARRAY | COUNT,
+        [KT_ROLE_PAGE_ISOLATE] = PTR | SIZE,
+        [KT_ROLE_PAGE_CONTIG] = PTR | SIZE,
+        [KT_ROLE_PAGE_FREE] = PTR | SIZE,
+        [KT_ROLE_PAGE_FREE_BATCH] = ARRAY,
+        [KT_ROLE_PAGE_FREE_LIST] = ARRAY,
+    };
+
     for (unsigned i = 1; i <= kt_hook_table_count(table); i++) {
         const KtHook *hook = kt_hook_table_row(table, (KtHookId) { i });
 
-        switch (hook->role) {
-        case KT_ROLE_ALLOC:
+        g_assert_cmphex(needs[hook->role] & ~arguments(hook), ==, 0);
+        if (hook->role == KT_ROLE_ALLOC) {
             g_assert_cmpint(hook->layer, !=, KT_LAYER_NONE);
             g_assert_true(hook->size >= 0 || hook->cache >= 0);
-            break;
-        case KT_ROLE_PAGE_ALLOC:
-            g_assert_cmpint(hook->size, >=, 0);
-            break;
-        case KT_ROLE_PAGE_FREE:
-        case KT_ROLE_PAGE_ISOLATE:
-        case KT_ROLE_PAGE_CONTIG:
-            g_assert_cmpint(hook->ptr, >=, 0);
-            g_assert_cmpint(hook->size, >=, 0);
-            break;
-        case KT_ROLE_PAGE_FREE_BATCH:
-        case KT_ROLE_PAGE_FREE_LIST:
-            g_assert_cmpint(hook->array, >=, 0);
-            break;
-        case KT_ROLE_PAGE_BULK:
-            g_assert_cmpint(hook->array, >=, 0);
-            g_assert_cmpint(hook->count, >=, 0);
-            break;
-        case KT_ROLE_FREE:
-            g_assert_cmpint(hook->ptr, >=, 0);
-            break;
-        case KT_ROLE_ALLOC_BULK:
-        case KT_ROLE_FREE_BULK:
-            g_assert_cmpint(hook->array, >=, 0);
-            g_assert_cmpint(hook->count, >=, 0);
-            break;
-        default:
-            break;
         }
         g_assert_cmpuint(id_of(hook->symbol).v, ==, i);
         g_assert_cmpuint(

@@ -21,12 +21,13 @@ enum {
     PAGES_BUT_HEAD = 2,
 };
 
+/* @caches, @tasks, @pages, @current: are these to be learned?
+ * @wants: (atomic) by role: calls can still teach something. The direct map is
+ *         learned from slabs before anything else of pages */
 struct KtLearner {
     GMutex lock;
-    bool caches, tasks, pages;        /* are these to be learned? */
-    bool current;
-    bool slabs;                 /* atomic: to be learned before pages */
-    bool comm_known, pid_known, tasks_known;    /* atomic */
+    bool caches, tasks, pages, current;
+    bool wants[KT_ROLE__COUNT];
     unsigned contradicted;      /* members; they are counted */
     KtCacheWitnesses cache;
     KtTaskWitnesses task;
@@ -39,6 +40,24 @@ static uint64_t symbol(const GsKernel *k, const char *name)
     GsSymbol sym;
 
     return gs_kernel_variable(k, name, &sym) ? sym.va : 0;
+}
+
+static void set_wants(KtLearner *l, KtRole role, bool wants)
+{
+    __atomic_store_n(&l->wants[role], wants, __ATOMIC_RELAXED);
+}
+
+static bool does_want(const KtLearner *l, KtRole role)
+{
+    return __atomic_load_n(&l->wants[role], __ATOMIC_RELAXED);
+}
+
+static void set_wants_of_tasks(KtLearner *l, bool comm, bool pid, bool task)
+{
+    set_wants(l, KT_ROLE_WITNESS_NAME, comm);
+    set_wants(l, KT_ROLE_WITNESS_THREAD, comm);
+    set_wants(l, KT_ROLE_WITNESS_CLONE, pid);
+    set_wants(l, KT_ROLE_WITNESS_WAKE, task);
 }
 
 /* Has the kernel no symbols that say where its struct pages are? */
@@ -63,10 +82,12 @@ KtLearner *kt_learner_new(const KtGuest *g)
     g_mutex_init(&l->lock);
     l->caches = at->cache_object_size == UNKNOWN;
     l->tasks = at->task_pid == UNKNOWN;
-    l->comm_known = l->pid_known = l->tasks_known = !l->tasks;
     l->current = l->tasks && !at->base_is_task && !at->current_task;
     l->pages = !at->has_pages;
-    l->slabs = l->pages && needs_slabs(g);
+    set_wants(l, KT_ROLE_WITNESS_BOOT_CACHE, l->caches);
+    set_wants_of_tasks(l, l->tasks, l->tasks, l->tasks);
+    set_wants(l, KT_ROLE_WITNESS_SWITCH, l->current);
+    set_wants(l, KT_ROLE_WITNESS_SLAB, l->pages && needs_slabs(g));
     l->slab.page_shift = at->page_shift;
     l->page.view = g->view;
     l->page.layout.tag_bits = g->tag_bits;
@@ -185,15 +206,13 @@ static void publish_tasks(KtGuest *g)
         __atomic_store_n(&g->at.current_task,
                          w->percpu_start + w->learned_current,
                          __ATOMIC_RELEASE);
+        set_wants(g->learner, KT_ROLE_WITNESS_SWITCH, false);
     }
     __atomic_store_n(&g->at.task_comm, w->learned_comm, __ATOMIC_RELEASE);
     __atomic_store_n(&g->at.task_pid, w->learned_pid, __ATOMIC_RELEASE);
-    __atomic_store_n(&g->learner->comm_known, w->learned_comm != UNKNOWN,
-                     __ATOMIC_RELAXED);
-    __atomic_store_n(&g->learner->pid_known, !kt_task_witnesses_want_pid(w),
-                     __ATOMIC_RELAXED);
-    __atomic_store_n(&g->learner->tasks_known, !kt_task_witnesses_want_new(w),
-                     __ATOMIC_RELAXED);
+    set_wants_of_tasks(g->learner, w->learned_comm == UNKNOWN,
+                       kt_task_witnesses_want_pid(w),
+                       kt_task_witnesses_want_new(w));
 }
 
 void kt_guest_task_named(KtGuest *g, uint64_t task, uint64_t name)
@@ -277,7 +296,7 @@ static void slab_freed(KtLearner *l, uint64_t slab, uint64_t object)
         l->page.at.learned_base = found->base;
     }
     if (found || l->slab.contradicted) {
-        __atomic_store_n(&l->slabs, false, __ATOMIC_RELAXED);
+        set_wants(l, KT_ROLE_WITNESS_SLAB, false);
     }
 }
 
@@ -285,9 +304,9 @@ void kt_guest_slab_freed(KtGuest *g, uint64_t slab, uint64_t object)
 {
     KtLearner *l = g->learner;
 
-    if (l && __atomic_load_n(&l->slabs, __ATOMIC_RELAXED)) {
+    if (l && does_want(l, KT_ROLE_WITNESS_SLAB)) {
         lock(l);
-        if (l->slabs) {
+        if (does_want(l, KT_ROLE_WITNESS_SLAB)) {
             slab_freed(l, slab, object);
         }
         unlock(g);
@@ -298,7 +317,7 @@ void kt_guest_learn_pages(KtGuest *g, uint64_t object, uint64_t cache_va)
 {
     KtLearner *l = g->learner;
 
-    if (!l || !l->pages || __atomic_load_n(&l->slabs, __ATOMIC_RELAXED)) {
+    if (!l || !l->pages || does_want(l, KT_ROLE_WITNESS_SLAB)) {
         return;
     }
     lock(l);
@@ -444,7 +463,7 @@ void kt_guest_unpack_learned(KtGuest *g, GsBytes *u)
         g->vmemmap = g->page_offset = 0;
     }
     if (l->page.learned || l->page.heads) {
-        l->slabs = false;
+        set_wants(l, KT_ROLE_WITNESS_SLAB, false);
         l->page.layout.map = (KtDirectMap) { g->page_offset, g->vmemmap };
         publish_pages(g);
     }
@@ -454,30 +473,8 @@ void kt_guest_unpack_learned(KtGuest *g, GsBytes *u)
 
 bool kt_guest_learns(const KtGuest *g, KtRole role)
 {
-    const KtLearner *l = g->learner;
-
-    if (role == KT_ROLE_WITNESS_CACHE) {
-        return true;        /* names of merged caches */
-    }
-    if (!l) {
-        return false;
-    }
-    switch (role) {
-    case KT_ROLE_WITNESS_BOOT_CACHE:
-        return l->caches;
-    case KT_ROLE_WITNESS_SWITCH:
-        return l->current &&
-               !__atomic_load_n(&g->at.current_task, __ATOMIC_RELAXED);
-    case KT_ROLE_WITNESS_NAME:
-    case KT_ROLE_WITNESS_THREAD:
-        return !__atomic_load_n(&l->comm_known, __ATOMIC_RELAXED);
-    case KT_ROLE_WITNESS_SLAB:
-        return __atomic_load_n(&l->slabs, __ATOMIC_RELAXED);
-    case KT_ROLE_WITNESS_WAKE:
-        return !__atomic_load_n(&l->tasks_known, __ATOMIC_RELAXED);
-    default:
-        return !__atomic_load_n(&l->pid_known, __ATOMIC_RELAXED);
-    }
+    return role == KT_ROLE_WITNESS_CACHE ||    /* names of merged caches */
+           (g->learner && does_want(g->learner, role));
 }
 
 /* Add "name=offset" to a line. */

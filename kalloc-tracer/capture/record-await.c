@@ -3,9 +3,9 @@
  * Record: make the return address of a call a return site, and store the call
  * until it returns.
  *
- * At entry the return address becomes a return site. The site is
- * published first, then code that is already translated there is invalidated.
- * In this order no return is missed.
+ * At entry the return address becomes a return site. The site is published
+ * first, then code that is already translated there is invalidated. In this
+ * order no return is missed.
  */
 #include "kalloc-tracer/capture/record-internal.h"
 

@@ -54,15 +54,6 @@ static inline void kt_record_not_delayed(KtHookCall *m, const KtHookRow *hook,
     }
 }
 
-/** kt_record_destroyed() - If the function destroys a cache, none of its blocks
- *  wait any more. */
-static inline void kt_record_destroyed(KtHookCall *m, const KtHookRow *hook)
-{
-    if (m->c->delay && hook->role == KT_ROLE_CACHE_DESTROY) {
-        kt_delay_free_drop(m, kt_vcpu_pointer(m->v, hook->cache));
-    }
-}
-
 /** kt_record_push() - Push @m->ev, which kt_record_complete() has filled. If
  *  the call came through a wrapper, the event names the wrapper. */
 static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
@@ -112,9 +103,6 @@ static inline uint8_t kt_record_unsure(const KtHookRow *hook)
  *  only counted. @cache: the cache that the caller named, or 0 */
 GS_HOT void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                            uint64_t va, KtCacheId cache, uint8_t flags);
-/** kt_record_error_pointer() - Record the free of an error pointer that a
- *  function got which reads its block; do nothing for other pointers. */
-void kt_record_error_pointer(KtHookCall *m, const KtHookRow *hook, KtHookId id);
 /** kt_record_frees_nothing() - Return true if the free of @va, which is no
  *  memory, is an error that is not recorded yet. Counts a right one. */
 bool kt_record_frees_nothing(KtHookCall *m, const KtHookRow *hook, uint64_t va);
@@ -135,21 +123,35 @@ GS_HOT bool kt_record_outer_allocated(KtHookCall *m, const KtPendingCall *call,
 GS_HOT void kt_record_sizes(KtHookCall *m, const KtPendingCall *call,
                             uint64_t va);
 
-/** kt_record_witness_enter(), kt_record_witness_return() - As kt_record_enter()
- *  and kt_record_return(), for a row of a witness. */
-void kt_record_witness_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id);
-void kt_record_witness_return(KtHookCall *m, const KtPendingCall *call,
-                              uint64_t result);
+/** KtRecordEnter - record an entry of the hooked function @id; @m has the
+ *  return address, and the call is an event of its own */
+typedef void KtRecordEnter(KtHookCall *m, const KtHookRow *hook, KtHookId id);
+/** KtRecordReturn - record the return of @call with @result, without its tag */
+typedef void KtRecordReturn(KtHookCall *m, const KtPendingCall *call,
+                            uint64_t result);
 
-/** kt_record_log_enter(), kt_record_log_return() - As these, for
- *  KT_ROLE_LOG. */
-void kt_record_log_enter(KtHookCall *m, KtHookId id);
-void kt_record_log_return(KtHookCall *m, const KtPendingCall *call);
-
-/** kt_record_pages_enter(), kt_record_pages_return() - As kt_record_enter() and
- *  kt_record_return(), for a row of the page allocator. */
-void kt_record_pages_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id);
-void kt_record_pages_return(KtHookCall *m, const KtPendingCall *call,
-                           uint64_t result);
+/* Operations of the roles, for the table of record.c. */
+KtRecordEnter kt_record_enter_free, kt_record_enter_free_bulk,
+    kt_record_enter_free_sheaf, kt_record_enter_free_inside,
+    kt_record_enter_free_outer, kt_record_enter_unmap,
+    kt_record_enter_rcu_queue, kt_record_skip_free;
+KtRecordEnter kt_record_await_return, kt_record_enter_realloc;
+KtRecordReturn kt_record_return_alloc, kt_record_return_alloc_bulk,
+    kt_record_return_realloc;
+KtRecordEnter kt_record_enter_destroy, kt_record_enter_module_drop,
+    kt_record_enter_bpf_add, kt_record_enter_kexec;
+KtRecordReturn kt_record_return_destroy, kt_record_return_module_add;
+KtRecordEnter kt_record_enter_log;
+KtRecordReturn kt_record_return_log;
+KtRecordEnter kt_record_await_witness, kt_record_enter_thread,
+    kt_record_enter_switch, kt_record_enter_wake, kt_record_enter_slab;
+KtRecordReturn kt_record_return_cache, kt_record_return_boot_cache,
+    kt_record_return_name, kt_record_return_clone;
+KtRecordEnter kt_record_await_pages, kt_record_await_page_bulk,
+    kt_record_enter_page_free, kt_record_enter_page_batch,
+    kt_record_enter_page_list, kt_record_enter_page_put;
+KtRecordReturn kt_record_return_pages, kt_record_return_page_bulk,
+    kt_record_return_isolated, kt_record_return_folio,
+    kt_record_return_page_range;
 
 #endif /* KT_RECORD_INTERNAL_H */

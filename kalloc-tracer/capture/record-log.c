@@ -27,7 +27,7 @@ static GsMem memory(const KtBoot *boot)
     return (GsMem) { .read = read_guest, .opaque = boot->guest };
 }
 
-void kt_record_log_enter(KtHookCall *m, KtHookId id)
+void kt_record_enter_log(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     const GsMem mem = memory(m->boot);
     KtPendingCall call = { .sp = m->sp_after, .ra = m->ra, .hook = id };
@@ -38,7 +38,8 @@ void kt_record_log_enter(KtHookCall *m, KtHookId id)
     }
 }
 
-void kt_record_log_return(KtHookCall *m, const KtPendingCall *call)
+void kt_record_return_log(KtHookCall *m, const KtPendingCall *call,
+                          uint64_t result)
 {
     const GsMem mem = memory(m->boot);
     KtPrintkWriter w;

@@ -17,7 +17,8 @@
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
-void kt_record_error_pointer(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_free_outer(KtHookCall *m, const KtHookRow *hook,
+                                KtHookId id)
 {
     uint64_t va = kt_vcpu_pointer(m->v, hook->ptr);
     KtHookRow kind = *hook;

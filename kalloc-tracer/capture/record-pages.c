@@ -127,7 +127,8 @@ static uint8_t order_flags(const KtHookCall *m, const KtHookRow *hook,
                    flags[kt_struct_page_fit(m->boot->pages, page, order)] : 0;
 }
 
-static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_page_free(KtHookCall *m, const KtHookRow *hook,
+                               KtHookId id)
 {
     const KtStructPages *p = m->boot->pages;
     uint64_t page = kt_vcpu_arg(m->v, hook->ptr);
@@ -164,7 +165,7 @@ static bool is_passed_on(KtHookCall *m, KtHookId id, uint64_t va, uint64_t len)
 
 /* __free_pages() drops a reference and frees the pages if it was the last one.
  * If there is none, the kernel frees nothing, and says nothing. */
-static void enter_put(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_page_put(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     const KtStructPages *p = m->boot->pages;
     uint64_t page = kt_vcpu_arg(m->v, hook->ptr);
@@ -194,66 +195,65 @@ static bool free_page(uint64_t page, void *opaque)
     return true;
 }
 
-static void enter_free_many(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_page_batch(KtHookCall *m, const KtHookRow *hook,
+                                KtHookId id)
 {
-    const KtStructPages *p = m->boot->pages;
-    uint64_t at = kt_vcpu_arg(m->v, hook->array);
-    PageWalk w = { .m = m, .id = id };
-    bool all;
+    PageWalk w = { .m = m, .id = id, .folios = true };
 
-    if (hook->role == KT_ROLE_PAGE_FREE_BATCH) {
-        w.folios = true;
-        all = kt_struct_page_walk_batch(p, at, free_page, &w);
-    } else {
-        all = kt_struct_page_walk_list(p, at, UINT64_MAX, free_page, &w);
+    if (!kt_struct_page_walk_batch(m->boot->pages,
+                                   kt_vcpu_arg(m->v, hook->array), free_page,
+                                   &w)) {
+        kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
     }
-    if (!all) {
+}
+
+void kt_record_enter_page_list(KtHookCall *m, const KtHookRow *hook,
+                               KtHookId id)
+{
+    PageWalk w = { .m = m, .id = id };
+
+    if (!kt_struct_page_walk_list(m->boot->pages,
+                                  kt_vcpu_arg(m->v, hook->array), UINT64_MAX,
+                                  free_page, &w)) {
         kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
     }
 }
 
 /* ---- allocations -------------------------------------------------------- */
 
-static void await_pages(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+static void await(KtHookCall *m, const KtHookRow *hook,
+                  const KtPendingCall *call)
 {
-    KtPendingCall call = {
+    if (!(hook->flags & KT_HOOK_INNER) ||
+        !kt_hooks_in_role(m->boot->hooks, m->ra, hook->role)) {
+        kt_record_await(m, call);
+    }
+}
+
+void kt_record_await_pages(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    await(m, hook, &(KtPendingCall) {
         .sp = m->sp_after,
         .ra = m->ra,
         .hook = id,
         .size = kt_vcpu_arg(m->v, hook->size),
         .ptr = kt_vcpu_arg(m->v, hook->ptr),
         .gfp = kt_vcpu_arg(m->v, hook->gfp),
-    };
-
-    if ((hook->flags & KT_HOOK_INNER) &&
-        kt_hooks_in_role(m->boot->hooks, m->ra, hook->role)) {
-        return;
-    }
-    if (hook->role == KT_ROLE_PAGE_BULK) {
-        call.size = kt_vcpu_arg(m->v, hook->count);
-        call.ptr = kt_vcpu_arg(m->v, hook->array);
-        call.cache = kt_vcpu_arg(m->v, hook->list);
-    }
-    kt_record_await(m, &call);
+    });
 }
 
-void kt_record_pages_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_await_page_bulk(KtHookCall *m, const KtHookRow *hook,
+                               KtHookId id)
 {
-    switch (hook->role) {
-    case KT_ROLE_PAGE_FREE:
-        enter_free(m, hook, id);
-        break;
-    case KT_ROLE_PAGE_FREE_BATCH:
-    case KT_ROLE_PAGE_FREE_LIST:
-        enter_free_many(m, hook, id);
-        break;
-    case KT_ROLE_PAGE_OUTER:
-        enter_put(m, hook, id);
-        break;
-    default:
-        await_pages(m, hook, id);
-        break;
-    }
+    await(m, hook, &(KtPendingCall) {
+        .sp = m->sp_after,
+        .ra = m->ra,
+        .hook = id,
+        .size = kt_vcpu_arg(m->v, hook->count),
+        .ptr = kt_vcpu_arg(m->v, hook->array),
+        .cache = kt_vcpu_arg(m->v, hook->list),
+        .gfp = kt_vcpu_arg(m->v, hook->gfp),
+    });
 }
 
 static void alloc_range(KtHookCall *m, const KtPendingCall *call, uint64_t va,
@@ -286,8 +286,8 @@ static bool alloc_page(uint64_t page, void *opaque)
 
 /* The kernel skips entries of the array that the caller had filled before, but
  * its result counts them. KT_EVF_IF_NEW ignores pages of live blocks. */
-static void return_bulk(KtHookCall *m, const KtPendingCall *call,
-                       uint64_t result)
+void kt_record_return_page_bulk(KtHookCall *m, const KtPendingCall *call,
+                                uint64_t result)
 {
     const KtStructPages *p = m->boot->pages;
     uint64_t n = MIN(result & UINT32_MAX, call->size & UINT32_MAX);
@@ -304,8 +304,8 @@ static void return_bulk(KtHookCall *m, const KtPendingCall *call,
     }
 }
 
-static void return_contig(KtHookCall *m, const KtPendingCall *call,
-                         uint64_t result)
+void kt_record_return_page_range(KtHookCall *m, const KtPendingCall *call,
+                                 uint64_t result)
 {
     const KtStructPages *p = m->boot->pages;
     uint64_t start = call->ptr, end = call->size;
@@ -318,36 +318,41 @@ static void return_contig(KtHookCall *m, const KtPendingCall *call,
     }
 }
 
-void kt_record_pages_return(KtHookCall *m, const KtPendingCall *call,
-                           uint64_t result)
+/* The length of the 2^order pages that the call asked for. */
+static uint64_t asked_len(const KtHookCall *m, const KtPendingCall *call)
+{
+    return kt_struct_page_len(m->boot->pages, call->size & UINT32_MAX);
+}
+
+void kt_record_return_isolated(KtHookCall *m, const KtPendingCall *call,
+                               uint64_t result)
+{
+    if (result & UINT32_MAX) {
+        alloc_range(m, call, kt_struct_page_va(m->boot->pages, call->ptr),
+                    asked_len(m, call), KT_EVF_TAKE);
+    }
+}
+
+void kt_record_return_folio(KtHookCall *m, const KtPendingCall *call,
+                            uint64_t result)
 {
     const KtStructPages *p = m->boot->pages;
-    uint64_t order = call->size & UINT32_MAX;
-    KtRole role = m->boot->row[call->hook.v].role;
 
-    switch (role) {
-    case KT_ROLE_PAGE_BULK:
-        return_bulk(m, call, result);
-        return;
-    case KT_ROLE_PAGE_CONTIG:
-        return_contig(m, call, result);
-        return;
-    case KT_ROLE_PAGE_ISOLATE:
-        if (result & UINT32_MAX) {
-            alloc_range(m, call, kt_struct_page_va(p, call->ptr),
-                        kt_struct_page_len(p, order), KT_EVF_TAKE);
-        }
-        return;
-    default:
-        break;
-    }
     if (!result) {
         kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
-    } else if (role == KT_ROLE_PAGE_MIGRATE) {
-        alloc_range(m, call, kt_struct_page_va(p, result),
-                    kt_struct_page_folio_len(p, result), KT_EVF_TAKE);
     } else {
         alloc_range(m, call, kt_struct_page_va(p, result),
-                    kt_struct_page_len(p, order), 0);
+                    kt_struct_page_folio_len(p, result), KT_EVF_TAKE);
+    }
+}
+
+void kt_record_return_pages(KtHookCall *m, const KtPendingCall *call,
+                            uint64_t result)
+{
+    if (!result) {
+        kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
+    } else {
+        alloc_range(m, call, kt_struct_page_va(m->boot->pages, result),
+                    asked_len(m, call), 0);
     }
 }

@@ -11,7 +11,12 @@
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
-static void await_witness(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+static bool learns(const KtHookCall *m, KtHookId id)
+{
+    return kt_guest_learns(m->boot->guest, m->boot->row[id.v].role);
+}
+
+void kt_record_await_witness(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     const KtPendingCall call = {
         .sp = m->sp_after,
@@ -24,45 +29,51 @@ static void await_witness(KtHookCall *m, const KtHookRow *hook, KtHookId id)
         .gfp = kt_guest_witness_clock(m->boot->guest),
     };
 
-    kt_record_await(m, &call);
+    if (learns(m, id)) {
+        kt_record_await(m, &call);
+    }
 }
 
 static void end_hook(KtHookCall *m, KtHookId id)
 {
-    if (!kt_guest_learns(m->boot->guest, m->boot->row[id.v].role)) {
+    if (!learns(m, id)) {
         qemu_plugin_invalidate_vaddr(kt_hooks_va(m->boot->hooks, id));
     }
 }
 
-void kt_record_witness_enter(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_switch(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
-    KtGuest *g = m->boot->guest;
-    uint64_t base = kt_vcpu_reg(m->v, GS_REG_BASE);
-
-    if (!kt_guest_learns(g, hook->role)) {
-        return;
+    if (learns(m, id)) {
+        kt_guest_task_switch(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_BASE),
+                             kt_vcpu_pointer(m->v, hook->ptr));
+        end_hook(m, id);
     }
-    switch (hook->role) {
-    case KT_ROLE_WITNESS_SWITCH:
-        kt_guest_task_switch(g, base, kt_vcpu_pointer(m->v, hook->ptr));
+}
+
+void kt_record_enter_thread(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    if (learns(m, id)) {
+        kt_guest_thread(m->boot->guest, m->sp_after,
+                        kt_vcpu_pointer(m->v, hook->array));
+    }
+}
+
+void kt_record_enter_wake(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    if (learns(m, id)) {
+        kt_guest_new_task(m->boot->guest, m->sp_after,
+                          kt_vcpu_pointer(m->v, hook->ptr),
+                          kt_vcpu_reg(m->v, GS_REG_BASE));
         end_hook(m, id);
-        break;
-    case KT_ROLE_WITNESS_THREAD:
-        kt_guest_thread(g, m->sp_after, kt_vcpu_pointer(m->v, hook->array));
-        break;
-    case KT_ROLE_WITNESS_WAKE:
-        kt_guest_new_task(g, m->sp_after, kt_vcpu_pointer(m->v, hook->ptr),
-                          base);
-        end_hook(m, id);
-        break;
-    case KT_ROLE_WITNESS_SLAB:
-        kt_guest_slab_freed(g, kt_vcpu_pointer(m->v, hook->ptr),
+    }
+}
+
+void kt_record_enter_slab(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    if (learns(m, id)) {
+        kt_guest_slab_freed(m->boot->guest, kt_vcpu_pointer(m->v, hook->ptr),
                             kt_vcpu_pointer(m->v, hook->array));
         end_hook(m, id);
-        break;
-    default:
-        await_witness(m, hook, id);
-        break;
     }
 }
 
@@ -82,30 +93,38 @@ static void record_alias(KtHookCall *m, const KtPendingCall *call,
     }
 }
 
-void kt_record_witness_return(KtHookCall *m, const KtPendingCall *call,
-                              uint64_t result)
+static void cache_made(KtHookCall *m, const KtPendingCall *call,
+                       uint64_t cache, bool in_place)
 {
-    KtGuest *g = m->boot->guest;
-    KtRole role = m->boot->row[call->hook.v].role;
+    kt_guest_cache_made(m->boot->guest, &(KtCacheMade) {
+        .cache = cache, .name = call->ptr, .size = call->size,
+        .since = call->gfp, .in_place = in_place,
+    });
+}
 
-    switch (role) {
-    case KT_ROLE_WITNESS_NAME:
-        kt_guest_task_named(g, call->cache, call->ptr);
-        end_hook(m, call->hook);
-        break;
-    case KT_ROLE_WITNESS_CLONE:
-        kt_guest_cloned(g, m->sp_after, result);
-        end_hook(m, call->hook);
-        break;
-    default:
-        kt_guest_cache_made(g, &(KtCacheMade) {
-            .cache = role == KT_ROLE_WITNESS_CACHE ? result : call->cache,
-            .name = call->ptr, .size = call->size, .since = call->gfp,
-            .in_place = role == KT_ROLE_WITNESS_BOOT_CACHE,
-        });
-        if (role == KT_ROLE_WITNESS_CACHE) {
-            record_alias(m, call, result);
-        }
-        break;
-    }
+void kt_record_return_cache(KtHookCall *m, const KtPendingCall *call,
+                            uint64_t result)
+{
+    cache_made(m, call, result, false);
+    record_alias(m, call, result);
+}
+
+void kt_record_return_boot_cache(KtHookCall *m, const KtPendingCall *call,
+                                 uint64_t result)
+{
+    cache_made(m, call, call->cache, true);
+}
+
+void kt_record_return_name(KtHookCall *m, const KtPendingCall *call,
+                           uint64_t result)
+{
+    kt_guest_task_named(m->boot->guest, call->cache, call->ptr);
+    end_hook(m, call->hook);
+}
+
+void kt_record_return_clone(KtHookCall *m, const KtPendingCall *call,
+                            uint64_t result)
+{
+    kt_guest_cloned(m->boot->guest, m->sp_after, result);
+    end_hook(m, call->hook);
 }

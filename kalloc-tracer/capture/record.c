@@ -124,7 +124,8 @@ static bool read_untagged(KtHookCall *m, uint64_t at, uint64_t *va)
     return true;
 }
 
-static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+GS_HOT
+void kt_record_enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     uint64_t va = untag(m, kt_vcpu_arg(m->v, hook->ptr));
 
@@ -136,6 +137,12 @@ static void enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     if (G_UNLIKELY(m->c->delay) && hook->flags & KT_HOOK_DELAYABLE) {
         kt_delay_free(m, hook, va);
     }
+}
+
+void kt_record_skip_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    kt_guest_object_freed(m->boot->guest, cache_arg(m, hook),
+                          kt_vcpu_pointer(m->v, hook->ptr));
 }
 
 static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
@@ -152,7 +159,8 @@ static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
     }
 }
 
-static void enter_free_bulk(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_free_bulk(KtHookCall *m, const KtHookRow *hook,
+                               KtHookId id)
 {
     KtHookRow kind = *hook;
 
@@ -164,7 +172,8 @@ static void enter_free_bulk(KtHookCall *m, const KtHookRow *hook, KtHookId id)
                kt_vcpu_arg(m->v, hook->count), cache_arg(m, hook));
 }
 
-static void enter_free_sheaf(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_free_sheaf(KtHookCall *m, const KtHookRow *hook,
+                                KtHookId id)
 {
     uint64_t array;
     uint32_t n;
@@ -178,20 +187,25 @@ static void enter_free_sheaf(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 }
 
 /* The callback gets an address in the block; the model finds the block. */
-static void enter_free_inside(KtHookCall *m, const KtHookRow *hook, KtHookId id,
-                              uint8_t flags)
+static void free_inside(KtHookCall *m, const KtHookRow *hook, KtHookId id,
+                        uint8_t flags)
 {
     kt_record_free(m, hook, id, kt_vcpu_pointer(m->v, hook->ptr),
                    (KtCacheId) { 0 }, KT_EVF_INSIDE | flags);
 }
 
+void kt_record_enter_free_inside(KtHookCall *m, const KtHookRow *hook,
+                                 KtHookId id)
+{
+    free_inside(m, hook, id, 0);
+}
+
 /* vunmap() may free a block only if vmap() made blocks. */
-static void enter_unmap(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_unmap(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     bool made = __atomic_load_n(&m->boot->put_pages, __ATOMIC_RELAXED);
 
-    enter_free_inside(m, hook, id,
-                      KT_EVF_UNMAP | (made ? KT_EVF_OWNED : 0));
+    free_inside(m, hook, id, KT_EVF_UNMAP | (made ? KT_EVF_OWNED : 0));
 }
 
 /*
@@ -199,7 +213,8 @@ static void enter_unmap(KtHookCall *m, const KtHookRow *hook, KtHookId id)
  * 04a522b7da3d) the second argument was the offset of the rcu_head in the
  * block, or, without a head, the block itself. An offset is less than a page.
  */
-static void enter_rcu_queue(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_rcu_queue(KtHookCall *m, const KtHookRow *hook,
+                               KtHookId id)
 {
     uint64_t ptr = untag(m, kt_vcpu_arg(m->v, hook->ptr));
     uint8_t tag = m->ev.tag;
@@ -223,14 +238,32 @@ static void save_module(KtHookCall *m, uint64_t va, bool added)
     }
 }
 
-static void enter_bpf_add(KtHookCall *m, uint64_t ksym)
+void kt_record_enter_bpf_add(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
+    uint64_t ksym = kt_vcpu_pointer(m->v, hook->ptr);
+
     save_module(m, ksym,
                 kt_load_code(m->c->tracer, m->c->kernel, m->boot->guest,
                              gs_kernel_add_bpf, ksym));
 }
 
-static void await_return(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+void kt_record_enter_module_drop(KtHookCall *m, const KtHookRow *hook,
+                                 KtHookId id)
+{
+    uint64_t module = kt_vcpu_pointer(m->v, hook->ptr);
+
+    kt_record_module(m, module, false);
+    kt_record_moment(m, KT_MOMENT_UNLOAD, module);
+    kt_tracer_drop_module(m->c->tracer, m->c->kernel, module);
+}
+
+void kt_record_enter_kexec(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    m->c->kexec();
+}
+
+GS_HOT
+void kt_record_await_return(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     KtPendingCall call = {
         .sp = m->sp_after,
@@ -255,6 +288,77 @@ static void await_return(KtHookCall *m, const KtHookRow *hook, KtHookId id)
     kt_record_await(m, &call);
 }
 
+void kt_record_enter_realloc(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    kt_record_enter_free_outer(m, hook, id);
+    kt_record_await_return(m, hook, id);
+}
+
+/* If frees are delayed, none of the cache's blocks wait any more. */
+void kt_record_enter_destroy(KtHookCall *m, const KtHookRow *hook, KtHookId id)
+{
+    if (m->c->delay) {
+        kt_delay_free_drop(m, kt_vcpu_pointer(m->v, hook->cache));
+    }
+    kt_record_await_return(m, hook, id);
+}
+
+/* What an entry and a return of each role do: ROW(role, enter, return). NULL:
+ * nothing. */
+#define ROLES(ROW) \
+    ROW(ALLOC, kt_record_await_return, kt_record_return_alloc) \
+    ROW(ALLOC_BULK, kt_record_await_return, kt_record_return_alloc_bulk) \
+    ROW(REALLOC, kt_record_enter_realloc, kt_record_return_realloc) \
+    ROW(FREE, kt_record_enter_free, NULL, .skip = kt_record_skip_free) \
+    ROW(FREE_BULK, kt_record_enter_free_bulk, NULL) \
+    ROW(FREE_SHEAF, kt_record_enter_free_sheaf, NULL) \
+    ROW(FREE_INSIDE, kt_record_enter_free_inside, NULL) \
+    ROW(UNMAP, kt_record_enter_unmap, NULL) \
+    ROW(RCU_QUEUE, kt_record_enter_rcu_queue, NULL) \
+    ROW(FREE_OUTER, kt_record_enter_free_outer, NULL) \
+    ROW(WRAPPER, NULL, NULL) \
+    ROW(MODULE_ADD, kt_record_await_return, kt_record_return_module_add) \
+    ROW(MODULE_DROP, kt_record_enter_module_drop, NULL) \
+    ROW(BPF_ADD, kt_record_enter_bpf_add, NULL) \
+    ROW(KEXEC, kt_record_enter_kexec, NULL) \
+    ROW(SETUP, NULL, NULL) \
+    ROW(CACHE_DESTROY, kt_record_enter_destroy, kt_record_return_destroy) \
+    ROW(LOG, kt_record_enter_log, kt_record_return_log) \
+    ROW(WITNESS_CACHE, kt_record_await_witness, kt_record_return_cache) \
+    ROW(WITNESS_BOOT_CACHE, kt_record_await_witness, \
+        kt_record_return_boot_cache) \
+    ROW(WITNESS_NAME, kt_record_await_witness, kt_record_return_name) \
+    ROW(WITNESS_THREAD, kt_record_enter_thread, NULL) \
+    ROW(WITNESS_SWITCH, kt_record_enter_switch, NULL) \
+    ROW(WITNESS_WAKE, kt_record_enter_wake, NULL) \
+    ROW(WITNESS_SLAB, kt_record_enter_slab, NULL) \
+    ROW(WITNESS_CLONE, kt_record_await_witness, kt_record_return_clone) \
+    ROW(PAGE_ALLOC, kt_record_await_pages, kt_record_return_pages) \
+    ROW(PAGE_BULK, kt_record_await_page_bulk, kt_record_return_page_bulk) \
+    ROW(PAGE_ISOLATE, kt_record_await_pages, kt_record_return_isolated) \
+    ROW(PAGE_MIGRATE, kt_record_await_pages, kt_record_return_folio) \
+    ROW(PAGE_CONTIG, kt_record_await_pages, kt_record_return_page_range) \
+    ROW(PAGE_FREE, kt_record_enter_page_free, NULL) \
+    ROW(PAGE_FREE_BATCH, kt_record_enter_page_batch, NULL) \
+    ROW(PAGE_FREE_LIST, kt_record_enter_page_list, NULL) \
+    ROW(PAGE_OUTER, kt_record_enter_page_put, NULL) \
+    ROW(PAGE_WRAPPER, NULL, NULL)
+
+/* @skip: what an entry does while recording is off */
+typedef struct RoleOps {
+    KtRecordEnter *enter, *skip;
+    KtRecordReturn *leave;
+} RoleOps;
+
+static const RoleOps ops[KT_ROLE__COUNT] = {
+#define ROW(id, at_entry, at_return, ...) [KT_ROLE_##id] = { \
+    .enter = at_entry, .leave = at_return, ##__VA_ARGS__ },
+    ROLES(ROW)
+};
+
+#define ROLE_BIT(id, ...) + (1ull << KT_ROLE_##id)
+G_STATIC_ASSERT((0 ROLES(ROLE_BIT)) == (1ull << KT_ROLE__COUNT) - 1);
+
 /* Return true if the call is no event because of its caller. */
 static bool is_inner(const KtHookCall *m, const KtHookRow *hook)
 {
@@ -274,62 +378,8 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
     }
     gs_unwind_expect(m->v->unwinder, m->ra);
     m->pages = hook->pages;
-    if (m->pages) {
-        kt_record_pages_enter(m, hook, id);
-        return;
-    }
-    if (is_inner(m, hook)) {
-        return;
-    }
-    switch (hook->role) {
-    case KT_ROLE_FREE:
-        enter_free(m, hook, id);
-        break;
-    case KT_ROLE_FREE_BULK:
-        enter_free_bulk(m, hook, id);
-        break;
-    case KT_ROLE_FREE_SHEAF:
-        enter_free_sheaf(m, hook, id);
-        break;
-    case KT_ROLE_FREE_INSIDE:
-        enter_free_inside(m, hook, id, 0);
-        break;
-    case KT_ROLE_FREE_OUTER:
-        kt_record_error_pointer(m, hook, id);
-        break;
-    case KT_ROLE_REALLOC:
-        kt_record_error_pointer(m, hook, id);
-        await_return(m, hook, id);
-        break;
-    case KT_ROLE_UNMAP:
-        enter_unmap(m, hook, id);
-        break;
-    case KT_ROLE_RCU_QUEUE:
-        enter_rcu_queue(m, hook, id);
-        break;
-    case KT_ROLE_MODULE_DROP:
-        kt_record_module(m, kt_vcpu_pointer(m->v, hook->ptr), false);
-        kt_record_moment(m, KT_MOMENT_UNLOAD, kt_vcpu_pointer(m->v, hook->ptr));
-        kt_tracer_drop_module(m->c->tracer, m->c->kernel,
-                              kt_vcpu_pointer(m->v, hook->ptr));
-        break;
-    case KT_ROLE_KEXEC:
-        m->c->kexec();
-        break;
-    case KT_ROLE_BPF_ADD:
-        enter_bpf_add(m, kt_vcpu_pointer(m->v, hook->ptr));
-        break;
-    case KT_ROLE_LOG:
-        kt_record_log_enter(m, id);
-        break;
-    default:
-        kt_record_destroyed(m, hook);
-        if (kt_role_does(hook->role, KT_DOES_WITNESS)) {
-            kt_record_witness_enter(m, hook, id);
-        } else {
-            await_return(m, hook, id);
-        }
-        break;
+    if ((m->pages || !is_inner(m, hook)) && ops[hook->role].enter) {
+        ops[hook->role].enter(m, hook, id);
     }
 }
 
@@ -348,9 +398,8 @@ void kt_record_skip(KtHookCall *m, KtHookId id)
     }
     if (kt_role_does(hook->role, KT_DOES_ALLOCATE)) {
         kt_record_enter(m, id);
-    } else if (hook->role == KT_ROLE_FREE) {
-        kt_guest_object_freed(m->boot->guest, cache_arg(m, hook),
-                              kt_vcpu_pointer(m->v, hook->ptr));
+    } else if (ops[hook->role].skip) {
+        ops[hook->role].skip(m, hook, id);
     }
 }
 
@@ -385,7 +434,8 @@ static void push_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va,
 }
 
 GS_HOT
-static void record_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va)
+void kt_record_return_alloc(KtHookCall *m, const KtPendingCall *call,
+                            uint64_t va)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
     bool outer = hook->flags & KT_HOOK_OUTER;
@@ -419,8 +469,8 @@ static uint64_t bulk_count(uint64_t result, uint64_t wanted)
     return all ? wanted : 0;
 }
 
-static void return_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
-                             uint64_t result)
+void kt_record_return_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
+                                 uint64_t result)
 {
     uint64_t n = bulk_count(result, call->size);
 
@@ -434,12 +484,12 @@ static void return_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
             kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
             return;
         }
-        record_alloc(m, call, va);
+        kt_record_return_alloc(m, call, va);
     }
 }
 
-static void return_realloc(KtHookCall *m, const KtPendingCall *call,
-                          uint64_t result)
+void kt_record_return_realloc(KtHookCall *m, const KtPendingCall *call,
+                              uint64_t result)
 {
     if (result != call->ptr || !kt_is_memory(result)) {
         return;             /* moved: kmalloc() and kfree() are recorded */
@@ -450,8 +500,8 @@ static void return_realloc(KtHookCall *m, const KtPendingCall *call,
 }
 
 /* The cache stays, so it can still be read. */
-static void return_destroy(KtHookCall *m, const KtPendingCall *call,
-                           uint64_t result)
+void kt_record_return_destroy(KtHookCall *m, const KtPendingCall *call,
+                              uint64_t result)
 {
     const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen,
                                            call->cache);
@@ -463,7 +513,8 @@ static void return_destroy(KtHookCall *m, const KtPendingCall *call,
     }
 }
 
-static void return_module_add(KtHookCall *m, const KtPendingCall *call)
+void kt_record_return_module_add(KtHookCall *m, const KtPendingCall *call,
+                                 uint64_t result)
 {
     const GsModuleFile file = {
         .header = call->cache,
@@ -482,31 +533,7 @@ void kt_record_return(KtHookCall *m, const KtPendingCall *call)
     uint64_t result = untag(m, kt_vcpu_reg(m->v, GS_REG_RESULT));
 
     m->pages = hook->pages;
-    if (m->pages) {
-        kt_record_pages_return(m, call, result);
-        return;
-    }
-    switch (hook->role) {
-    case KT_ROLE_ALLOC:
-        record_alloc(m, call, result);
-        break;
-    case KT_ROLE_ALLOC_BULK:
-        return_alloc_bulk(m, call, result);
-        break;
-    case KT_ROLE_REALLOC:
-        return_realloc(m, call, result);
-        break;
-    case KT_ROLE_MODULE_ADD:
-        return_module_add(m, call);
-        break;
-    case KT_ROLE_CACHE_DESTROY:
-        return_destroy(m, call, result);
-        break;
-    case KT_ROLE_LOG:
-        kt_record_log_return(m, call);
-        break;
-    default:
-        kt_record_witness_return(m, call, result);
-        break;
+    if (ops[hook->role].leave) {
+        ops[hook->role].leave(m, call, result);
     }
 }

@@ -11,6 +11,29 @@
 /** kt_record_complete() - Fill in backtrace, task, time and vCPU of @m->ev. The
  *  first call of a callback does the work; later calls return at once. */
 GS_HOT void kt_record_complete(KtHookCall *m);
+/** KT_BULK_MAX - most pointers that are read of a bulk call */
+#define KT_BULK_MAX 4096
+
+/** kt_record_untag() - Return an address in a form with its tag, and put the
+ *  tag into the event. */
+static inline uint64_t kt_record_untag(KtHookCall *m, uint64_t va)
+{
+    m->ev.tag = kt_vcpu_tag(m->v, va);
+    return kt_vcpu_untag(m->v, va);
+}
+
+/** kt_record_read_untagged() - Read an address from an array, as
+ *  kt_record_untag() returns it. */
+static inline bool kt_record_read_untagged(KtHookCall *m, uint64_t at,
+                                           uint64_t *va)
+{
+    if (!kt_guest_u64(m->boot->guest, at, va)) {
+        return false;
+    }
+    *va = kt_record_untag(m, *va);
+    return true;
+}
+
 /** kt_record_find_return() - Set @m->ra and @m->sp_after at the entry of a
  *  function. Returns: false if the return address cannot be read. */
 GS_HOT bool kt_record_find_return(KtHookCall *m);
@@ -44,16 +67,6 @@ void kt_delay_free_done(KtHookCall *m, uint64_t va);
  *  Only if frees are delayed. */
 void kt_delay_free_drop(KtHookCall *m, uint64_t cache_va);
 
-/** kt_record_not_delayed() - If the function frees in any case, the block waits
- *  no more. */
-static inline void kt_record_not_delayed(KtHookCall *m, const KtHookRow *hook,
-                                         uint64_t va)
-{
-    if (G_UNLIKELY(m->c->delay) && !(hook->flags & KT_HOOK_DELAYABLE)) {
-        kt_delay_free_done(m, va);
-    }
-}
-
 /** kt_record_push() - Push @m->ev, which kt_record_complete() has filled. If
  *  the call came through a wrapper, the event names the wrapper. */
 static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
@@ -69,15 +82,10 @@ static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
     }
 }
 
-/** kt_record_moment() - Call the listener, if any, because the module at
- *  @module_va is loaded or is about to be unloaded. Does nothing if its name is
- *  not known. */
-void kt_record_moment(KtHookCall *m, KtMoment moment, uint64_t module_va);
-
 /** kt_record_drop() - Count an event that cannot be recorded; push a gap. */
 void kt_record_drop(KtHookCall *m, KtCounter why);
 /** kt_record_drop_call() - Drop a call between its entry and its return, as
- *  record-lost.c explains. @hands_out: it returns memory. */
+ *  record.c explains. @hands_out: it returns memory. */
 void kt_record_drop_call(KtHookCall *m, KtCounter why, bool hands_out);
 /** kt_record_await() - Make @m->ra a return site and store @call until it
  *  returns. Drops the call if one of the tables is full. */
@@ -103,25 +111,7 @@ static inline uint8_t kt_record_unsure(const KtHookRow *hook)
  *  only counted. @cache: the cache that the caller named, or 0 */
 GS_HOT void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                            uint64_t va, KtCacheId cache, uint8_t flags);
-/** kt_record_frees_nothing() - Return true if the free of @va, which is no
- *  memory, is an error that is not recorded yet. Counts a right one. */
-bool kt_record_frees_nothing(KtHookCall *m, const KtHookRow *hook, uint64_t va);
-/** kt_record_queue() - Record that @va was queued and will be freed. */
-void kt_record_queue(KtHookCall *m, KtHookId id, uint64_t va, uint8_t flags);
-/** kt_record_vfree() - Record that vfree() or vfree_atomic() is entered for
- *  @va. */
-void kt_record_vfree(KtHookCall *m, const KtHookRow *hook, KtHookId id,
-                     uint64_t va);
 
-/** kt_record_outer_allocated() - Return true if the KT_HOOK_OUTER function of
- *  @call made the block at @va itself, so that no inner hook records it. Sets
- *  @m->ev.flags for that event. */
-GS_HOT bool kt_record_outer_allocated(KtHookCall *m, const KtPendingCall *call,
-                                  uint64_t va);
-/** kt_record_sizes() - Fill in layer, sizes and cache of the block at @va that
- *  @call allocated. */
-GS_HOT void kt_record_sizes(KtHookCall *m, const KtPendingCall *call,
-                            uint64_t va);
 
 /** KtRecordEnter - record an entry of the hooked function @id; @m has the
  *  return address, and the call is an event of its own */

@@ -13,11 +13,6 @@
  */
 #include "kalloc-tracer/capture/record-internal.h"
 
-#define BULK_MAX        4096            /* most pointers read of a bulk call */
-#define VM_MAP_PUT_PAGES 0x200ull       /* include/linux/vmalloc.h */
-
-/* ---- entries ------------------------------------------------------------ */
-
 static inline void use_true_return(KtHookCall *m)
 {
     const uint64_t *replaced = m->boot->replaced;
@@ -51,256 +46,6 @@ bool kt_record_find_return(KtHookCall *m)
     memcpy(&m->ra, at, sizeof(m->ra));
     use_true_return(m);
     return true;
-}
-
-KtHookId kt_record_free_site(KtHookCall *m)
-{
-    unsigned i = m->ra % G_N_ELEMENTS(m->v->free_site);
-
-    return kt_hooks_wrapper_cached(m->boot->hooks, &m->v->free_site[i], m->ra,
-                               m->pages);
-}
-
-GS_HOT
-void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
-                    uint64_t va, KtCacheId cache, uint8_t flags)
-{
-    if (!kt_is_memory(va) && !kt_record_frees_nothing(m, hook, va)) {
-        return;
-    }
-    m->wrapper = kt_record_free_site(m);
-    kt_record_complete(m);
-    m->ev.family = hook->family;
-    m->ev.cache = cache;
-    m->ev.flags = flags | kt_record_unsure(hook) |
-                  (hook->flags & KT_HOOK_STRICT ? KT_EVF_STRICT : 0);
-    if (hook->size != KT_NO_ARG) {
-        m->ev.size = kt_vcpu_arg(m->v, hook->size);
-        m->ev.flags |= KT_EVF_SIZED;
-    }
-    if (hook->family == KT_FAMILY_KFREE &&
-        kt_guest_slab(m->boot->guest, &m->v->seen, va, &m->ev.cache)) {
-        m->ev.flags |= KT_EVF_SLAB_READ;
-    }
-    kt_record_push(m, KT_EV_FREE, id, va);
-    kt_guest_object_freed(m->boot->guest, cache, va);
-    kt_record_not_delayed(m, hook, va);
-}
-
-void kt_record_queue(KtHookCall *m, KtHookId id, uint64_t va, uint8_t flags)
-{
-    if (va <= KT_ZERO_SIZE_PTR) {
-        kt_vcpu_count(m->v, KT_CNT_FREE_NULL, 1);
-        return;
-    }
-    m->wrapper = kt_record_free_site(m);
-    kt_record_complete(m);
-    m->ev.flags = flags;
-    kt_record_push(m, KT_EV_RCU_QUEUE, id, va);
-}
-
-static KtCacheId cache_arg(KtHookCall *m, const KtHookRow *hook)
-{
-    uint64_t va = kt_vcpu_pointer(m->v, hook->cache);
-    const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen, va);
-
-    return c ? c->id : (KtCacheId) { 0 };
-}
-
-/* Return an address in a form with its tag, and put the tag into the event. */
-static uint64_t untag(KtHookCall *m, uint64_t va)
-{
-    m->ev.tag = kt_vcpu_tag(m->v, va);
-    return kt_vcpu_untag(m->v, va);
-}
-
-/* Read an address from an array, as untag() returns it. */
-static bool read_untagged(KtHookCall *m, uint64_t at, uint64_t *va)
-{
-    if (!kt_guest_u64(m->boot->guest, at, va)) {
-        return false;
-    }
-    *va = untag(m, *va);
-    return true;
-}
-
-GS_HOT
-void kt_record_enter_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
-{
-    uint64_t va = untag(m, kt_vcpu_arg(m->v, hook->ptr));
-
-    if (hook->flags & (KT_HOOK_DEFERRED | KT_HOOK_NOT_IN_IRQ)) {
-        kt_record_vfree(m, hook, id, va);
-        return;
-    }
-    kt_record_free(m, hook, id, va, cache_arg(m, hook), 0);
-    if (G_UNLIKELY(m->c->delay) && hook->flags & KT_HOOK_DELAYABLE) {
-        kt_delay_free(m, hook, va);
-    }
-}
-
-void kt_record_skip_free(KtHookCall *m, const KtHookRow *hook, KtHookId id)
-{
-    kt_guest_object_freed(m->boot->guest, cache_arg(m, hook),
-                          kt_vcpu_pointer(m->v, hook->ptr));
-}
-
-static void free_array(KtHookCall *m, const KtHookRow *hook, KtHookId id,
-                       uint64_t array, uint64_t n, KtCacheId cache)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t va;
-
-        if (i == BULK_MAX || !read_untagged(m, array + 8 * i, &va)) {
-            kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
-            return;
-        }
-        kt_record_free(m, hook, id, va, cache, 0);
-    }
-}
-
-void kt_record_enter_free_bulk(KtHookCall *m, const KtHookRow *hook,
-                               KtHookId id)
-{
-    KtHookRow kind = *hook;
-
-    /* kfree_bulk() passes no cache: the objects can be of any cache. */
-    if (!kt_vcpu_pointer(m->v, hook->cache)) {
-        kind.family = KT_FAMILY_KFREE;
-    }
-    free_array(m, &kind, id, kt_vcpu_pointer(m->v, hook->array),
-               kt_vcpu_arg(m->v, hook->count), cache_arg(m, hook));
-}
-
-void kt_record_enter_free_sheaf(KtHookCall *m, const KtHookRow *hook,
-                                KtHookId id)
-{
-    uint64_t array;
-    uint32_t n;
-
-    if (!kt_guest_sheaf(m->boot->guest, kt_vcpu_pointer(m->v, hook->ptr),
-                        &array, &n)) {
-        kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
-        return;
-    }
-    free_array(m, hook, id, array, n, (KtCacheId) { 0 });
-}
-
-/* The callback gets an address in the block; the model finds the block. */
-static void free_inside(KtHookCall *m, const KtHookRow *hook, KtHookId id,
-                        uint8_t flags)
-{
-    kt_record_free(m, hook, id, kt_vcpu_pointer(m->v, hook->ptr),
-                   (KtCacheId) { 0 }, KT_EVF_INSIDE | flags);
-}
-
-void kt_record_enter_free_inside(KtHookCall *m, const KtHookRow *hook,
-                                 KtHookId id)
-{
-    free_inside(m, hook, id, 0);
-}
-
-/* vunmap() may free a block only if vmap() made blocks. */
-void kt_record_enter_unmap(KtHookCall *m, const KtHookRow *hook, KtHookId id)
-{
-    bool made = __atomic_load_n(&m->boot->put_pages, __ATOMIC_RELAXED);
-
-    free_inside(m, hook, id, KT_EVF_UNMAP | (made ? KT_EVF_OWNED : 0));
-}
-
-/*
- * Since 6.2 the call is kvfree_call_rcu(head, ptr). Before (commit
- * 04a522b7da3d) the second argument was the offset of the rcu_head in the
- * block, or, without a head, the block itself. An offset is less than a page.
- */
-void kt_record_enter_rcu_queue(KtHookCall *m, const KtHookRow *hook,
-                               KtHookId id)
-{
-    uint64_t ptr = untag(m, kt_vcpu_arg(m->v, hook->ptr));
-    uint8_t tag = m->ev.tag;
-    uint64_t head = untag(m, kt_vcpu_arg(m->v, hook->array));
-
-    if ((hook->flags & KT_HOOK_INSTEAD) && ptr >= 4096) {
-        return;                 /* a callback */
-    }
-    m->ev.tag = ptr < 4096 ? m->ev.tag : tag;
-    kt_record_queue(m, id, ptr < 4096 ? head - ptr : ptr,
-                    kt_record_unsure(hook));
-}
-
-static void save_module(KtHookCall *m, uint64_t va, bool added)
-{
-    if (added) {
-        kt_record_module(m, va, true);
-        kt_tracer_save_module(m->c->tracer, m->c->kernel, va);
-    } else {
-        kt_vcpu_count(m->v, KT_CNT_MODULES_FAILED, 1);
-    }
-}
-
-void kt_record_enter_bpf_add(KtHookCall *m, const KtHookRow *hook, KtHookId id)
-{
-    uint64_t ksym = kt_vcpu_pointer(m->v, hook->ptr);
-
-    save_module(m, ksym,
-                kt_load_code(m->c->tracer, m->c->kernel, m->boot->guest,
-                             gs_kernel_add_bpf, ksym));
-}
-
-void kt_record_enter_module_drop(KtHookCall *m, const KtHookRow *hook,
-                                 KtHookId id)
-{
-    uint64_t module = kt_vcpu_pointer(m->v, hook->ptr);
-
-    kt_record_module(m, module, false);
-    kt_record_moment(m, KT_MOMENT_UNLOAD, module);
-    kt_tracer_drop_module(m->c->tracer, m->c->kernel, module);
-}
-
-void kt_record_enter_kexec(KtHookCall *m, const KtHookRow *hook, KtHookId id)
-{
-    m->c->kexec();
-}
-
-GS_HOT
-void kt_record_await_return(KtHookCall *m, const KtHookRow *hook, KtHookId id)
-{
-    KtPendingCall call = {
-        .sp = m->sp_after,
-        .ra = m->ra,
-        .hook = id,
-        .size = kt_vcpu_arg(m->v, hook->count == KT_NO_ARG ? hook->size :
-                                                             hook->count),
-        .ptr = kt_vcpu_pointer(m->v, hook->array == KT_NO_ARG ? hook->ptr :
-                                                                hook->array),
-        .cache = kt_vcpu_pointer(m->v, hook->cache),
-        .gfp = kt_vcpu_arg(m->v, hook->gfp),
-    };
-
-    if (hook->flags & KT_HOOK_PUT_PAGES) {
-        if (!(call.ptr & VM_MAP_PUT_PAGES)) {
-            return;
-        }
-        call.size = (call.size & UINT32_MAX)
-                    << kt_guest_page_shift(m->boot->guest);
-        __atomic_store_n(&m->boot->put_pages, true, __ATOMIC_RELAXED);
-    }
-    kt_record_await(m, &call);
-}
-
-void kt_record_enter_realloc(KtHookCall *m, const KtHookRow *hook, KtHookId id)
-{
-    kt_record_enter_free_outer(m, hook, id);
-    kt_record_await_return(m, hook, id);
-}
-
-/* If frees are delayed, none of the cache's blocks wait any more. */
-void kt_record_enter_destroy(KtHookCall *m, const KtHookRow *hook, KtHookId id)
-{
-    if (m->c->delay) {
-        kt_delay_free_drop(m, kt_vcpu_pointer(m->v, hook->cache));
-    }
-    kt_record_await_return(m, hook, id);
 }
 
 /* What an entry and a return of each role do: ROW(role, enter, return). NULL:
@@ -403,137 +148,56 @@ void kt_record_skip(KtHookCall *m, KtHookId id)
     }
 }
 
-/* ---- returns ------------------------------------------------------------ */
-
-/* Return true if an earlier call showed that the function calls another hook
- * for its blocks, and that hook records them. */
-static bool is_recorded_by_inner(const KtHookCall *m, KtHookId id)
-{
-    return __atomic_load_n(&m->boot->inner_records[id.v], __ATOMIC_RELAXED);
-}
-
-/* Hook @id called a hook of the same layer, or jumped to it. If @id is a
- * KT_HOOK_OUTER one, the inner hook records its blocks from now on. */
-static void set_inner_records(KtHookCall *m, KtHookId id, KtLayer layer)
-{
-    const KtHookRow *hook = &m->boot->row[id.v];
-
-    if (id.v && hook->layer == layer && (hook->flags & KT_HOOK_OUTER)) {
-        __atomic_store_n(&m->boot->inner_records[id.v], true, __ATOMIC_RELAXED);
-    }
-}
-
-static void push_alloc(KtHookCall *m, const KtPendingCall *call, uint64_t va,
-                       uint8_t flags)
-{
-    kt_record_complete(m);
-    m->ev.gfp = call->gfp;
-    m->ev.flags = flags | kt_record_unsure(&m->boot->row[call->hook.v]);
-    kt_record_sizes(m, call, va);
-    kt_record_push(m, KT_EV_ALLOC, call->hook, va);
-}
-
-GS_HOT
-void kt_record_return_alloc(KtHookCall *m, const KtPendingCall *call,
-                            uint64_t va)
-{
-    const KtHookRow *hook = &m->boot->row[call->hook.v];
-    bool outer = hook->flags & KT_HOOK_OUTER;
-    bool again = m->recorded == va;
-    KtLayer recorded_layer = m->recorded_layer;
-
-    set_inner_records(m, m->wrapper, hook->layer);
-    m->recorded = va;
-    m->recorded_layer = hook->layer;
-    if (outer && is_recorded_by_inner(m, call->hook)) {
-        return;
-    }
-    if (!kt_is_memory(va)) {
-        kt_vcpu_count(m->v, va == KT_ZERO_SIZE_PTR ? KT_CNT_ZERO_SIZE
-                                                   : KT_CNT_ALLOC_FAILED, 1);
-    } else if (again) {
-        set_inner_records(m, call->hook, recorded_layer);
-    } else if (!outer) {
-        push_alloc(m, call, va, 0);
-    } else if (kt_record_outer_allocated(m, call, va)) {
-        push_alloc(m, call, va, m->ev.flags);
-    }
-}
-
-/* A bulk call allocates all or none (mm/slub.c). It returns the number of
- * blocks, since 7.1 a bool. */
-static uint64_t bulk_count(uint64_t result, uint64_t wanted)
-{
-    bool all = (result & UINT32_MAX) == wanted || (result & 0xff) == 1;
-
-    return all ? wanted : 0;
-}
-
-void kt_record_return_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
-                                 uint64_t result)
-{
-    uint64_t n = bulk_count(result, call->size);
-
-    if (!n) {
-        kt_vcpu_count(m->v, KT_CNT_ALLOC_FAILED, 1);
-    }
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t va;
-
-        if (i == BULK_MAX || !read_untagged(m, call->ptr + 8 * i, &va)) {
-            kt_record_drop(m, KT_CNT_BULK_UNREADABLE);
-            return;
-        }
-        kt_record_return_alloc(m, call, va);
-    }
-}
-
-void kt_record_return_realloc(KtHookCall *m, const KtPendingCall *call,
-                              uint64_t result)
-{
-    if (result != call->ptr || !kt_is_memory(result)) {
-        return;             /* moved: kmalloc() and kfree() are recorded */
-    }
-    kt_record_complete(m);
-    m->ev.size = call->size;
-    kt_record_push(m, KT_EV_RESIZE, call->hook, result);
-}
-
-/* The cache stays, so it can still be read. */
-void kt_record_return_destroy(KtHookCall *m, const KtPendingCall *call,
-                              uint64_t result)
-{
-    const KtGuestCache *c = kt_guest_cache(m->boot->guest, &m->v->seen,
-                                           call->cache);
-
-    if (result & UINT32_MAX) {
-        kt_record_complete(m);
-        m->ev.cache = c ? c->id : (KtCacheId) { 0 };
-        kt_record_push(m, KT_EV_DESTROY, call->hook, call->cache);
-    }
-}
-
-void kt_record_return_module_add(KtHookCall *m, const KtPendingCall *call,
-                                 uint64_t result)
-{
-    const GsModuleFile file = {
-        .header = call->cache,
-        .sections = kt_vcpu_untag(m->v, call->size),
-    };
-
-    save_module(m, call->ptr,
-                kt_load_module(m->c->tracer, m->c->kernel, m->boot->guest,
-                               call->ptr, &file));
-    kt_record_moment(m, KT_MOMENT_LOAD, call->ptr);
-}
-
 void kt_record_return(KtHookCall *m, const KtPendingCall *call)
 {
     const KtHookRow *hook = &m->boot->row[call->hook.v];
-    uint64_t result = untag(m, kt_vcpu_reg(m->v, GS_REG_RESULT));
+    uint64_t result = kt_record_untag(m, kt_vcpu_reg(m->v, GS_REG_RESULT));
 
     m->pages = hook->pages;
     if (ops[hook->role].leave) {
         ops[hook->role].leave(m, call, result);
+    }
+}
+
+/* ---- drops --------------------------------------------------------------- */
+
+/*
+ * What could not be recorded. Each drop is counted.
+ *
+ * An allocating call can be dropped between entry and return. The guest then
+ * owns memory that is not in the map; it may be freed, or overlap a block that
+ * the map has as freed. So every drop pushes a KT_EV_GAP event: from then on a
+ * free of an unknown address is no error. If the call hands out memory the gap
+ * carries KT_EVF_UNSEEN: double frees of freed blocks are not reported either.
+ *
+ * Calls are followed while recording is off, because they may return after it
+ * is switched on. The first one dropped in that time pushes a gap; later ones
+ * are not counted.
+ */
+static void push_gap(KtHookCall *m, KtCounter why, uint8_t flags)
+{
+    const KtEvent gap = {
+        .kind = KT_EV_GAP, .cpu = m->v->index, .flags = flags,
+    };
+
+    kt_vcpu_count(m->v, why, 1);
+    if (m->c->access && flags & KT_EVF_UNSEEN) {
+        kt_access_watch_missed(m->c->access);
+    }
+    kt_tracer_push(m->c->tracer, m->v->index, &gap);
+}
+
+void kt_record_drop(KtHookCall *m, KtCounter why)
+{
+    push_gap(m, why, 0);
+}
+
+void kt_record_drop_call(KtHookCall *m, KtCounter why, bool hands_out)
+{
+    bool pushed = hands_out && __atomic_exchange_n(&m->boot->unseen, true,
+                                                   __ATOMIC_RELAXED);
+
+    if (!pushed || kt_tracer_enabled(m->c->tracer)) {
+        push_gap(m, why, hands_out ? KT_EVF_UNSEEN : 0);
     }
 }

@@ -18,7 +18,7 @@ typedef struct KtPageFree {
 } KtPageFree;
 
 /** struct KtMisuse - the last error pointer that a function with
- *  KT_ROLE_FREE_OUTER or KT_ROLE_REALLOC got, see record-no-memory.c */
+ *  KT_ROLE_FREE_OUTER or KT_ROLE_REALLOC got, see record-frees.c */
 typedef struct KtMisuse {
     uint64_t sp, ra, va;
 } KtMisuse;

@@ -21,7 +21,7 @@
 #define KT_HOOK_GFP_BY_NAME     (1 << 0)
 /** In interrupt context the function only queues the pointer, and the kernel
  *  calls the function again later for the real free, if
- *  kt_hooks_vfree_called_again(). capture/record-vfree.c has the rules. */
+ *  kt_hooks_vfree_called_again(). capture/record-frees.c has the rules. */
 #define KT_HOOK_NOT_IN_IRQ      (1 << 1)
 /** The function queues the pointer, and the real free comes through another
  *  hook, if kt_hooks_vfree_called_again(). */

@@ -120,7 +120,7 @@ static void found_cache(KtModel *m, uint32_t index, uint16_t cache)
 }
 
 /* Return true if the free of a freed block is no free: another event covers it,
- * or it was reported before. See capture/record-vfree.c. */
+ * or it was reported before. See capture/record-frees.c. */
 static bool is_covered(KtModel *m, const KtEvent *ev, uint32_t index)
 {
     unsigned flags = ev->family == KT_FAMILY_VFREE ? ev->flags : 0;

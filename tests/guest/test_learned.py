@@ -106,7 +106,7 @@ QUEUED, QUEUED_WITHOUT = ('rcu', 'vfree_atomic'), ('free', 'vfree')
 
 def is_again(event, before):
     """Return true if the event is part of the free BEFORE it: vfree() jumped
-    to vfree_atomic(), see capture/record-vfree.c."""
+    to vfree_atomic(), see capture/record-frees.c."""
     return event.hook == 'vfree_atomic' and event.flags & AGAIN and \
         (before.kind, before.hook, before.va) == (*QUEUED_WITHOUT, event.va)
 

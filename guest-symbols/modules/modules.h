@@ -138,10 +138,15 @@ bool gs_modules_is_text(const GsModules *m, uint64_t va);
 /** gs_modules_pack() - write all modules, unloaded ones included, with their
  *  ORC from @orc. */
 void gs_modules_pack(const GsModules *m, GsOrcSet *orc, GsOut *p);
-/** gs_modules_unpack() - into @m, which has none; nobody else looks
- *  meanwhile. What a stream that fails held is not all there. @bytes: that
- *  gs_modules_bytes() may come to; returns how many that are loaded found no
- *  room. @loads: the stream has the numbers of loads. */
+/**
+ * gs_modules_unpack() - read the modules of a stream into @m, which is empty
+ * @bytes: the limit of gs_modules_bytes(); modules beyond it are skipped
+ * @loads: the stream has the numbers of loads
+ *
+ * No other thread may use @m meanwhile. If the stream is damaged (@u says so),
+ * @m has the modules before the damage.
+ * Returns: the number of loaded modules that were skipped.
+ */
 unsigned gs_modules_unpack(GsModules *m, GsOrcSet *orc, GsBytes *u,
                            uint64_t bytes, bool loads);
 

@@ -82,11 +82,13 @@ GsSymtab *gs_symtab_filter(const GsSymtab *tab, GsSymtabKeepFn keep,
 void gs_symtab_set_low(GsSymtab *tab, uint64_t va);
 
 /**
- * gs_symtab_set_exact() - say that the table lacks most symbols
+ * gs_symtab_set_exact() - match only the addresses of symbols themselves
  *
- * Then the next symbol does not end the one before it. No symbol has a size,
- * and an address has a name only if it is a symbol's own. Call this before the
- * table is shared.
+ * For a table that has few of the kernel's symbols, such as the exported ones.
+ * There the distance to the next symbol is no size, because most functions
+ * between the two are missing. So no symbol has a size, and
+ * gs_symtab_symbolize() finds only addresses at which a symbol begins. Call
+ * this before the table is shared.
  */
 void gs_symtab_set_exact(GsSymtab *tab);
 bool gs_symtab_is_exact(const GsSymtab *tab);

@@ -64,8 +64,8 @@ KtQuarantine *kt_quarantine_of(KtTracer *t);
 /** kt_quarantine_is_wanted() - Return true if frees are to be delayed, or
  *  some are delayed already. */
 bool kt_quarantine_is_wanted(KtQuarantine *q);
-/** kt_quarantine_begun() - Say that frees are delayed if they are to be; or why
- *  not. @why_not: (static, nullable) */
+/** kt_quarantine_begun() - Store whether the delay of frees that was asked for
+ *  has begun. @why_not: (static) why it has not; NULL: it has. */
 void kt_quarantine_begun(KtQuarantine *q, const char *why_not);
 
 /**

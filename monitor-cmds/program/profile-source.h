@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A heap profile of a journal or of a running VM, for ka export and ka report:
- * commands are run there, and their answers are read. One thread.
+ * Where ka export and ka report get their answers: they run commands of ka on
+ * a journal or in a running VM, and make a heap profile (sums of memory by
+ * stack, McHeapProfile) of them. One thread.
  */
 #ifndef MC_PROFILE_SOURCE_H
 #define MC_PROFILE_SOURCE_H

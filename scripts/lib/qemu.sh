@@ -3,16 +3,21 @@
 #
 # QEMU: its source (the distribution's source package or a tarball), a patched
 # build for each target, and the stock build.
+#
+# Two thirds of QEMU's files are the same for all targets. So the patched builds
+# have one build folder, which is configured for all of them. A step makes the
+# program of its target there; the others are made on demand. The folder is
+# removed when the last target is there.
 
 qemu_src_dir=$KA_CACHE/qemu-source
 qemu_series=$(sed -n 's/^series=//p' "$KA_ROOT/qemu-patches/UPSTREAM")
 
-# Build -> its target. All but "stock" have the patches.
+# Build -> its target, and the source that it is made from.
 declare -A qemu_targets=(
-    [patched]=x86_64
-    [stock]=x86_64
-    [aarch64]=aarch64
-    [riscv64]=riscv64
+    [patched]="x86_64 patched"
+    [aarch64]="aarch64 patched"
+    [riscv64]="riscv64 patched"
+    [stock]="x86_64 stock"
 )
 qemu_common_flags=(
     --python="$KA_PYTHON"
@@ -20,12 +25,26 @@ qemu_common_flags=(
     --enable-tcg --enable-plugins --enable-slirp --enable-virtfs
     --enable-attr --enable-cap-ng --enable-capstone --enable-fdt=system
     --disable-install-blobs --disable-docs --disable-download
+    --disable-debug-info
 )
 
-# qemu_flags BUILD: print the flags of configure, one a line.
+qemu_target() { printf '%s\n' "${qemu_targets[$1]% *}"; }
+
+# qemu_builds SOURCE: print the builds that are made from that source.
+qemu_builds() {
+    local build
+    for build in patched aarch64 riscv64 stock; do
+        [ "${qemu_targets[$build]#* }" != "$1" ] || echo "$build"
+    done
+}
+
+# qemu_flags BUILD...: print the flags that configure one folder for these.
 qemu_flags() {
-    printf '%s\n' "--target-list=${qemu_targets[$1]}-softmmu" \
-        "${qemu_common_flags[@]}"
+    local build targets=''
+    for build in "$@"; do
+        targets+=,$(qemu_target "$build")-softmmu
+    done
+    printf '%s\n' "--target-list=${targets#,}" "${qemu_common_flags[@]}"
 }
 
 # qemu_source: print the folder of the source in use; nothing if there is none.
@@ -36,22 +55,36 @@ qemu_patch_files() {
         sed "s|^|$KA_ROOT/qemu-patches/|"
 }
 
-# qemu_folder BUILD: print the folder where the build is or will be.
-qemu_folder() {
-    local src files=()
+# qemu_key SOURCE FLAG...: print a hash of what QEMU is made from.
+qemu_key() {
+    local src files=() source=$1
+    shift
     src=$(qemu_source)
-    [ "$1" = stock ] || mapfile -t files < <(qemu_patch_files)
-    printf '%s/qemu/%s-%s\n' "$KA_CACHE" "$1" "$({
+    [ "$source" = stock ] || mapfile -t files < <(qemu_patch_files)
+    {
         cat "${src:-/nonexistent}/id" 2>/dev/null
-        qemu_flags "$1"
-        printf '%s\n' "$(debian_codename)" "$(uname -m)"
+        printf '%s\n' "$@" "$(debian_codename)" "$(uname -m)"
         [ ${#files[@]} -eq 0 ] || cat "${files[@]}"
-    } | hash_of)"
+    } | hash_of
+}
+
+# qemu_build_key SOURCE: print the key of its builds. They share a folder.
+qemu_build_key() {
+    local builds flags
+    mapfile -t builds < <(qemu_builds "$1")
+    mapfile -t flags < <(qemu_flags "${builds[@]}")
+    qemu_key "$1" "${flags[@]}"
+}
+
+# qemu_folder BUILD [KEY]: print the folder where the build is or will be.
+qemu_folder() {
+    printf '%s/qemu/%s-%s\n' "$KA_CACHE" "$1" \
+        "${2:-$(qemu_build_key "${qemu_targets[$1]#* }")}"
 }
 
 # qemu_binary BUILD: print the path of its program.
 qemu_binary() {
-    printf '%s/qemu-system-%s\n' "$(qemu_folder "$1")" "${qemu_targets[$1]}"
+    printf '%s/qemu-system-%s\n' "$(qemu_folder "$1")" "$(qemu_target "$1")"
 }
 
 # --- source ------------------------------------------------------------------
@@ -124,7 +157,8 @@ missing_qemu_source() {
 
 # --- build -------------------------------------------------------------------
 
-# A build always uses the same folders, so that ccache finds its results.
+# qemu_unpack SOURCE FOLDER: unpack without the firmware's sources, which are
+# larger than all the rest.
 qemu_unpack() {
     local src=$1 to=$2 dsc
     rm -rf -- "$to"
@@ -136,7 +170,8 @@ qemu_unpack() {
     fi
     dsc=("$src"/*.dsc)
     # apt has compared the files with its signed index.
-    dpkg-source --no-check -x "${dsc[0]}" "$to"
+    dpkg-source --no-check --no-copy -x "${dsc[0]}" "$to"
+    rm -rf -- "${to:?}"/roms/*
 }
 
 qemu_git() {
@@ -157,33 +192,56 @@ qemu_patch() {
     [ ${#files[@]} -eq 0 ] || qemu_git am --keep-non-patch "${files[@]}"
 }
 
-do_qemu_build() {
-    local kind=$1 src work=$KA_CACHE/work tmp binary flags folder
-    src=$(qemu_source)
-    # Name the build by the patches as they are now: they may change meanwhile.
-    folder=$(qemu_folder "$kind")
-    binary=qemu-system-${qemu_targets[$kind]}
-    mapfile -t flags < <(qemu_flags "$kind")
-    mkdir -p "$work"
-    qemu_unpack "$src" "$work/qemu"
-    if [ "$kind" != stock ]; then
+# qemu_configure FOLDER SOURCE KEY FLAG...: prepare qemu/ and build/ in FOLDER,
+# unless they were prepared with this key.
+qemu_configure() {
+    local work=$1 source=$2 key=$3
+    shift 3
+    [ "$(cat "$work/key" 2>/dev/null)" != "$key" ] || return 0
+    rm -rf -- "$work"
+    mkdir -p "$work/build"
+    qemu_unpack "$(qemu_source)" "$work/qemu"
+    if [ "$source" != stock ]; then
         (qemu_patch "$work/qemu")
+        rm -rf -- "$work/qemu/.git"
     fi
-    rm -rf -- "$work/build"
-    mkdir "$work/build"
     (
         cd "$work/build" || exit
-        export CCACHE_DIR=$KA_CACHE/ccache
-        ../qemu/configure --cc="ccache gcc" "${flags[@]}"
-        ninja "$binary"
+        ../qemu/configure --cc="ccache gcc" "$@"
     )
+    echo "$key" >"$work/key"
+}
+
+# qemu_publish BUILD WORK KEY: copy the build's program to its place.
+qemu_publish() {
+    local tmp program
+    program=qemu-system-$(qemu_target "$1")
     tmp=$(new_tmp qemu)
     mkdir -p "$tmp/include"
-    cp "$work/build/$binary" "$tmp/"
-    strip --strip-debug "$tmp/$binary"
-    cp "$work/qemu/include/qemu/qemu-plugin.h" "$tmp/include/"
-    "$tmp/$binary" --version >"$tmp/version"
-    publish "$tmp" "$folder"
+    cp "$2/build/$program" "$tmp/"
+    strip --strip-debug "$tmp/$program"
+    cp "$2/qemu/include/qemu/qemu-plugin.h" "$tmp/include/"
+    "$tmp/$program" --version >"$tmp/version"
+    publish "$tmp" "$(qemu_folder "$1" "$3")"
+}
+
+# do_qemu_build BUILD. The folder's name is always the same, so that ccache
+# finds its results after a change of the patches. CCACHE_DEPEND: it reads the
+# files that the compiler read, and starts no preprocessor.
+do_qemu_build() {
+    local source=${qemu_targets[$1]#* } work key build builds flags
+    work=$KA_CACHE/work/$source
+    export CCACHE_DIR=$KA_CACHE/ccache CCACHE_BASEDIR=$work CCACHE_DEPEND=1
+    mapfile -t builds < <(qemu_builds "$source")
+    mapfile -t flags < <(qemu_flags "${builds[@]}")
+    # Name the build by the patches as they are now: they may change meanwhile.
+    key=$(qemu_key "$source" "${flags[@]}")
+    qemu_configure "$work" "$source" "$key" "${flags[@]}"
+    ninja -C "$work/build" "qemu-system-$(qemu_target "$1")"
+    qemu_publish "$1" "$work" "$key"
+    for build in "${builds[@]}"; do
+        [ -e "$(qemu_folder "$build" "$key")/version" ] || return 0
+    done
     rm -rf -- "$work"
 }
 

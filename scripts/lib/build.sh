@@ -11,6 +11,7 @@ build_folder() {
         printf '%s\n' "$KA_ROOT" "$qemu" | hash_of)}"
 }
 
+# do_build [TARGET...]: build the targets, or everything.
 do_build() {
     local build
     build=$(build_folder)
@@ -18,17 +19,17 @@ do_build() {
         meson setup "$build" "$KA_ROOT" \
             -Dqemu_include="$(qemu_folder patched)/include"
     fi
-    ninja -C "$build"
+    ninja -C "$build" "$@"
 }
 
-# built FOLDER: true if everything in it is newer than its sources.
+# built FOLDER [TARGET...]: true if they are newer than their sources.
 built() {
     [ -e "$1/build.ninja" ] &&
-        ninja -C "$1" -n 2>&1 | grep -q 'no work to do'
+        ninja -C "$@" -n 2>&1 | grep -q 'no work to do'
 }
 
 missing_build() {
-    built "$(build_folder)" && return 1
+    built "$(build_folder)" "$@" && return 1
     echo "build of ka"
 }
 

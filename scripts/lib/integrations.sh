@@ -17,10 +17,7 @@ vng_has_tools() {
 
 do_vng() {
     local tmp final=$KA_CACHE/vng usr
-    if ! vng_has_tools; then
-        apt-get update
-        apt_install file kmod udev
-    fi
+    vng_has_tools || do_packages vng
     apt_view amd64-newer
     apt_refresh
     tmp=$(new_tmp vng)

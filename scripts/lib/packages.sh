@@ -33,6 +33,7 @@ declare -A step_packages=(
     [openmetrics]="python3-prometheus-client"
     [findings]="python3-junitparser python3-jsonschema"
     [farm]="python3-zstandard parallel"
+    [strace]="strace"
     [slurm]="munge slurmctld slurmd slurm-client"
     [viewers]="golang-go prometheus"
     [browser]="chromium chromium-driver"
@@ -45,6 +46,13 @@ declare -A step_packages=(
     [kernel-tools]="flex bison bc libelf-dev kmod"
     [gcc-plugins]="gcc-$gcc_version-plugin-dev"
     [llvm]="clang-$llvm_version lld-$llvm_version llvm-$llvm_version"
+)
+# Steps that do more than install packages -> those that they install first.
+declare -A other_packages=(
+    [meson]="meson"
+    [readers]="nodejs npm"
+    [multitool]="nodejs npm"
+    [vng]="file kmod udev"
 )
 meson_wanted=1.5
 # The first version of Debian 12 that has the keys of Debian 13.
@@ -60,7 +68,17 @@ package_version() {
 }
 
 # packages_of STEP: the packages of its row, one a line.
-packages_of() { xargs -n 1 <<<"${step_packages[$1]}"; }
+packages_of() {
+    xargs -n 1 <<<"${step_packages[$1]-} ${other_packages[$1]-}"
+}
+
+# print_packages: print the packages of all steps, as lines STEP PACKAGE.
+print_packages() {
+    local step
+    for step in "${!step_packages[@]}" "${!other_packages[@]}"; do
+        packages_of "$step" | sed "s/^/$step /"
+    done | sort
+}
 
 # do_packages STEP
 do_packages() {
@@ -138,10 +156,7 @@ readers_wanted=(pprof-format@2.3.2 @microsoft/jest-sarif@1.0.0-beta.0
 
 do_readers() {
     local tmp
-    if ! command -v npm >/dev/null; then
-        apt-get update
-        apt_install nodejs npm
-    fi
+    command -v npm >/dev/null || do_packages readers
     tmp=$(new_tmp readers)
     npm install --no-audit --no-fund --ignore-scripts --prefix "$tmp" \
         "${readers_wanted[@]}"
@@ -154,6 +169,7 @@ multitool_wanted=@microsoft/sarif-multitool@5.7.0
 
 do_multitool() {
     local tmp
+    command -v npm >/dev/null || do_packages multitool
     tmp=$(new_tmp multitool)
     npm install --no-audit --no-fund --ignore-scripts --prefix "$tmp" \
         "$multitool_wanted"

@@ -18,7 +18,8 @@ import subprocess
 import sys
 import time
 
-from runtests import PLAN_LINE, PYTHON, ROOT, SKIP_WORD, TEST_LINE
+from testrun import PYTHON, ROOT
+from testrun.results import PLAN_LINE, SKIP_WORD, TEST_LINE
 
 GUEST = os.path.join(ROOT, 'tests', 'guest')
 TABLE = os.path.join(ROOT, 'docs', 'kernels.md')

@@ -7,8 +7,8 @@ and numbers of vCPUs.
     programs.run_over(tap, args.kernel, args.smp, function)
     tap.done()
 
-scripts/lib/runtests.py finds the words arguments( and kernel_options( in a
-program, and then passes it --kernel and --short.
+scripts/lib/testrun/choice.py finds the words arguments( and kernel_options( in
+a program, and then passes it --kernel and --short.
 """
 import argparse
 

@@ -80,7 +80,7 @@ static void put_head(GString *s, const char *phase, unsigned pid, unsigned tid,
 {
     g_string_append_printf(s, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%"
                            PRIu64 ",\"name\":", phase, pid, tid, us);
-    mc_put_json_string(s, name);
+    mc_json_string(s, name);
 }
 
 static void put_name(GString *s, const char *what, unsigned pid, unsigned tid,
@@ -88,7 +88,7 @@ static void put_name(GString *s, const char *what, unsigned pid, unsigned tid,
 {
     put_head(s, "M", pid, tid, 0, what);
     g_string_append(s, ",\"args\":{\"name\":");
-    mc_put_json_string(s, name);
+    mc_json_string(s, name);
     g_string_append(s, "}},\n");
 }
 
@@ -159,7 +159,7 @@ static void put_other_data(GString *s, const McExport *e, const McTimeline *t)
 
     g_string_append(s, "\"otherData\":{\"source\":\"ka\",\"live\":\"bytes as "
                     "reserved\",\"kernel\":");
-    mc_put_json_string(s, p->banner ? p->banner : "");
+    mc_json_string(s, p->banner ? p->banner : "");
     g_string_append_printf(s, ",\"complete\":%s",
                            p->missing ? "false" : "true");
     put_member(s, "missing", p->missing);
@@ -168,7 +168,7 @@ static void put_other_data(GString *s, const McExport *e, const McTimeline *t)
     g_string_append(s, ",\"notes\":[");
     for (unsigned i = 0; i < p->note->len; i++) {
         g_string_append(s, i ? "," : "");
-        mc_put_json_string(s, p->note->pdata[i]);
+        mc_json_string(s, p->note->pdata[i]);
     }
     g_string_append(s, "]}");
 }

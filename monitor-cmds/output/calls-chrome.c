@@ -11,7 +11,7 @@
  *
  * An event is one line, and every line but the last event's ends with ",", so a
  * file that was cut after a line can be read. Values of 64 bits are strings: a
- * number of JSON would lose bits. Bytes that are no ASCII become U+FFFD.
+ * number of JSON would lose bits.
  *
  * The idle task has pid 0 on each vCPU; it gets a thread of its own for each.
  * Each key of "args" is there once: "caller" and "result" are ours, and an
@@ -26,27 +26,6 @@ typedef struct Chrome {
     GHashTable *named;          /* threads whose name was printed */
     bool any;
 } Chrome;
-
-static void put_string(GString *s, const char *text)
-{
-    g_string_append_c(s, '"');
-    for (; *text; text++) {
-        unsigned char c = *text;
-
-        if (c == '"' || c == '\\') {
-            g_string_append_c(s, '\\');
-            g_string_append_c(s, c);
-        } else if (c < 0x20) {
-            g_string_append(s, "\\u");
-            mc_put_hex(s, c, 4);
-        } else if (c >= 0x7f) {
-            g_string_append(s, "\\ufffd");
-        } else {
-            g_string_append_c(s, c);
-        }
-    }
-    g_string_append_c(s, '"');
-}
 
 static uint32_t tid_of(const McCallRow *row)
 {
@@ -76,7 +55,7 @@ static void put_thread(Chrome *c, const McCallRow *row)
     g_string_append_printf(c->o->line, "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,"
                            "\"name\":\"thread_name\",\"args\":{\"name\":",
                            row->has_task ? row->pid : 0, tid);
-    put_string(c->o->line, tid >= IDLE_TID ? idle : row->comm);
+    mc_json_string(c->o->line, tid >= IDLE_TID ? idle : row->comm);
     g_string_append(c->o->line, "}}");
 }
 
@@ -93,7 +72,7 @@ static void put_head(Chrome *c, const McCallRow *row, const char *phase,
                            phase, row->has_task ? row->pid : 0, tid_of(row));
     put_time(c->o->line, "ts", row->view.call->start_ns);
     g_string_append(c->o->line, ",\"name\":");
-    put_string(c->o->line, name);
+    mc_json_string(c->o->line, name);
 }
 
 static void put_mark(Chrome *c, const McCallRow *row)
@@ -131,9 +110,9 @@ static void put_arg(void *opaque, const char *name, const char *value)
     Args *a = opaque;
     char *key = new_key(a, name);
 
-    put_string(a->s, key);
+    mc_json_string(a->s, key);
     g_string_append_c(a->s, ':');
-    put_string(a->s, value);
+    mc_json_string(a->s, value);
     g_string_append_c(a->s, ',');
     g_hash_table_add(a->keys, key);
 }
@@ -155,14 +134,14 @@ static void put_args(GString *s, const McCallRow *row)
     mc_call_foreach_arg(row, put_arg, &a);
     if (mc_put_call_result(text, row)) {
         g_string_append(s, "\"result\":");
-        put_string(s, text->str);
+        mc_json_string(s, text->str);
         g_string_append_c(s, ',');
     }
     mc_call_foreach_deref(row, put_deref, &a);
     g_string_truncate(text, 0);
     mc_put_call_caller(text, row);
     g_string_append(s, "\"caller\":");
-    put_string(s, text->str + 3);
+    mc_json_string(s, text->str + 3);
 }
 
 static void put_call(Chrome *c, const McCallRow *row)

@@ -22,7 +22,7 @@ static void put_key(GString *s, const char *key)
 static void put_word(GString *s, const char *key, const char *word)
 {
     put_key(s, key);
-    mc_put_json_string(s, word);
+    mc_json_string(s, word);
 }
 
 static void put_number(GString *s, const char *key, uint64_t v)
@@ -59,7 +59,7 @@ static void put_arg(void *opaque, const char *name, const char *value)
 
     g_string_append(s, s->str[s->len - 1] == '[' ? "{\"name\":" :
                                                    ",{\"name\":");
-    mc_put_json_string(s, name);
+    mc_json_string(s, name);
     put_word(s, "value", value);
     g_string_append_c(s, '}');
 }
@@ -71,7 +71,7 @@ static void put_deref(void *opaque, const KtCallDeref *d, const char *value)
 
     g_string_append(s, g_str_has_suffix(s->str, "}") ? ",{\"name\":" :
                        ",\"deref\":[{\"name\":");
-    mc_put_json_string(s, param->name);
+    mc_json_string(s, param->name);
     put_word(s, "type", param->type);
     if (d->state == KT_DEREF_UNREADABLE) {
         put_key(s, "value");
@@ -153,7 +153,7 @@ static void put_stack(McOut *o, const McCallRow *row, bool symbols)
             g_string_append_printf(name, "0x%016" PRIx64, frame.pc);
         }
         g_string_append_c(o->line, i ? ',' : '[');
-        mc_put_json_string(o->line, name->str);
+        mc_json_string(o->line, name->str);
     }
     g_string_append(o->line, stack.n ? "]" : "[]");
 }

@@ -29,7 +29,7 @@ static void put_list(GString *line, const char *const *word)
     g_string_append_c(line, '[');
     for (unsigned i = 0; word[i]; i++) {
         g_string_append(line, i ? "," : "");
-        mc_put_json_string(line, word[i]);
+        mc_json_string(line, word[i]);
     }
     g_string_append_c(line, ']');
 }
@@ -40,7 +40,7 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
 
     switch (f->type) {
     case MC_TYPE_LETTER:
-        mc_put_json_string(o->line, letter);
+        mc_json_string(o->line, letter);
         break;
     case MC_TYPE_ADDR:
         mc_json_address(o->line, v->u);
@@ -63,7 +63,7 @@ static void put_value(McOut *o, const McField *f, const McValue *v)
     case MC_TYPE_TEXT:
     case MC_TYPE_NAME:
     case MC_TYPE_LABEL:
-        mc_put_json_string(o->line, v->s);
+        mc_json_string(o->line, v->s);
         break;
     case MC_TYPE_LIST:
         put_list(o->line, (const char *const *)v->list);
@@ -140,14 +140,14 @@ static void json_clean(McOut *o, uint64_t events, const char *text)
     mc_json_begin(o, MC_OBJ_CLEAN);
     mc_json_number(o->line, "events", events);
     mc_json_key(o->line, "text");
-    mc_put_json_string(o->line, text);
+    mc_json_string(o->line, text);
     mc_json_end(o);
 }
 
 static void json_fail(McOut *o, const char *text)
 {
     g_string_append(o->line, "{\"fail\":");
-    mc_put_json_string(o->line, text);
+    mc_json_string(o->line, text);
     mc_json_end(o);
 }
 
@@ -167,7 +167,7 @@ static void json_stat(McOut *o, const McStat *s)
     } else if (s->list) {
         put_list(o->line, s->list);
     } else if (s->s) {
-        mc_put_json_string(o->line, s->s);
+        mc_json_string(o->line, s->s);
     } else if (s->hex) {
         g_string_append_printf(o->line, "\"0x%" PRIx64 "\"", s->u);
     } else {
@@ -185,7 +185,7 @@ static void json_hook(McOut *o, const McHookStatus *h)
 {
     mc_json_begin(o, MC_OBJ_HOOK);
     mc_json_key(o->line, "name");
-    mc_put_json_string(o->line, h->name);
+    mc_json_string(o->line, h->name);
     mc_json_key(o->line, "va");
     if (h->va) {
         mc_json_address(o->line, h->va);

@@ -202,7 +202,7 @@ void mc_json_log(McOut *o, const McLogRow *row)
         mc_json_number(s, "cut", 1);
     }
     mc_json_key(s, "text");
-    mc_put_json_bytes(s, row->text, line->len);
+    mc_json_bytes(s, row->text, line->len);
     if (o->symbols) {
         put_json_stack(o, line);
     }

@@ -10,6 +10,7 @@
 
 #include "monitor-cmds/output/identity.h"
 #include "monitor-cmds/parse/parse.h"
+#include "monitor-cmds/table/put.h"
 
 /* Value of "schema" in JSON objects. Increment it if a key changes its
  * meaning. */
@@ -315,14 +316,6 @@ void mc_walk_traced(McOut *o, const KtTracedBlock *b, const McWalk *walk);
 /** mc_field_applies() - return true if @row has field @f; @verbose: -v */
 bool mc_field_applies(const McField *f, const McRow *row, bool verbose);
 
-/** mc_put_hex() - append @v in hex, with at least @digits digits */
-void mc_put_hex(GString *s, uint64_t v, unsigned digits);
-/** mc_put_decimal() - append @v in decimal */
-void mc_put_decimal(GString *s, uint64_t v);
-/** mc_put_json_string() - append a string of JSON, in ASCII */
-void mc_put_json_string(GString *s, const char *text);
-/** mc_put_json_bytes() - the same of @len bytes, whatever they are */
-void mc_put_json_bytes(GString *s, const char *text, size_t len);
 /** mc_text_stack() - append the frames of a stack. @exact: the first one is an
  *  instruction, and no return address */
 void mc_text_stack(McOut *o, KtStackId id, bool exact);
@@ -352,10 +345,6 @@ void mc_text_call_point(McOut *o, const KtPointInfo *p, uint64_t per_second);
 void mc_json_call(McOut *o, const struct McCallRow *row);
 void mc_json_call_request(McOut *o, const KtWatchInfo *r);
 void mc_json_call_point(McOut *o, const KtPointInfo *p, uint64_t per_second);
-/** mc_put_word() - append untrusted bytes. A byte that is no visible ASCII
- *  character becomes \xNN, so that the text stays one word. */
-void mc_put_word(GString *s, const char *word);
-
 /** mc_put_log_text() - append a text of the guest's log. A byte that is no
  *  printable ASCII character, and a backslash, becomes \xNN, as in /dev/kmsg,
  *  so that the text stays one line. */

@@ -15,7 +15,7 @@ static void put_caller(McOut *o, const McFrame *f)
     if (o->symbols) {
         mc_json_key(o->line, "caller_symbol");
         mc_put_pc(name, o->symbols, f);
-        mc_put_json_string(o->line, name->str);
+        mc_json_string(o->line, name->str);
     }
     if (o->pcs) {
         mc_json_key(o->line, "caller_at");
@@ -27,7 +27,7 @@ static void put_or_null(McOut *o, const char *key, const char *text)
 {
     mc_json_key(o->line, key);
     if (text && *text) {
-        mc_put_json_string(o->line, text);
+        mc_json_string(o->line, text);
     } else {
         g_string_append(o->line, "null");
     }
@@ -162,7 +162,7 @@ void mc_json_mark(McOut *o, const KtMarkInfo *p)
 
     mc_json_begin(o, MC_OBJ_POINT);
     mc_json_key(o->line, "name");
-    mc_put_json_string(o->line, p->name);
+    mc_json_string(o->line, p->name);
     mc_json_number(o->line, "live", a->reserved - a->freed_reserved);
     mc_json_number(o->line, "blocks", a->allocs - a->frees);
     mc_json_number(o->line, "allocs", a->allocs);

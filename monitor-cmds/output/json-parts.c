@@ -2,53 +2,6 @@
 /* Members of JSON objects: see json-parts.h. */
 #include "monitor-cmds/output/json-parts.h"
 
-#include <string.h>
-
-void mc_put_json_bytes(GString *s, const char *text, size_t len)
-{
-    g_string_append_c(s, '"');
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = text[i];
-
-        if (c == '"' || c == '\\') {
-            g_string_append_c(s, '\\');
-            g_string_append_c(s, c);
-        } else if (c < 0x20 || c >= 0x7f) {
-            g_string_append(s, "\\u");
-            mc_put_hex(s, c, 4);
-        } else {
-            g_string_append_c(s, c);
-        }
-    }
-    g_string_append_c(s, '"');
-}
-
-void mc_put_json_string(GString *s, const char *text)
-{
-    mc_put_json_bytes(s, text, strlen(text));
-}
-
-void mc_json_address(GString *s, uint64_t va)
-{
-    g_string_append(s, "\"0x");
-    mc_put_hex(s, va, 16);
-    g_string_append_c(s, '"');
-}
-
-/* Append ,"key": to the object. */
-void mc_json_key(GString *s, const char *key)
-{
-    g_string_append(s, ",\"");
-    g_string_append(s, key);
-    g_string_append(s, "\":");
-}
-
-void mc_json_number(GString *s, const char *key, uint64_t v)
-{
-    mc_json_key(s, key);
-    mc_put_decimal(s, v);
-}
-
 void mc_json_begin(McOut *o, McObjectId id)
 {
     g_string_append_printf(o->line, "{\"schema\":%d,\"type\":\"%s\"",
@@ -78,7 +31,7 @@ void mc_json_stack(McOut *o, KtStackId id, bool exact,
         if (symbols) {
             g_string_truncate(name, 0);
             mc_put_pc(name, symbols, &frame);
-            mc_put_json_string(o->line, name->str);
+            mc_json_string(o->line, name->str);
         } else {
             mc_json_address(o->line, frame.pc);
         }
@@ -104,19 +57,11 @@ void mc_json_stack_at(McOut *o, const char *key, KtStackId id, bool exact)
     g_string_append_c(o->line, ']');
 }
 
-void mc_json_text(GString *s, const char *key, const char *text)
-{
-    if (text) {
-        mc_json_key(s, key);
-        mc_put_json_string(s, text);
-    }
-}
-
 void mc_json_word(McOut *o, const char *key, const char *word)
 {
     if (word && *word) {
         mc_json_key(o->line, key);
-        mc_put_json_string(o->line, word);
+        mc_json_string(o->line, word);
     }
 }
 

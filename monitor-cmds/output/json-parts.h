@@ -14,16 +14,8 @@ void mc_json_begin(McOut *o, McObjectId id);
 /** mc_json_end() - end the object and the line */
 void mc_json_end(McOut *o);
 
-/** mc_json_key() - append ,"key": */
-void mc_json_key(GString *s, const char *key);
-/** mc_json_address() - append an address as a string, with 16 digits */
-void mc_json_address(GString *s, uint64_t va);
-/** mc_json_number() - append a key and a decimal number */
-void mc_json_number(GString *s, const char *key, uint64_t v);
-/** mc_json_text() - append a key and a string (untrusted bytes); nothing if
- *  @text is NULL */
-void mc_json_text(GString *s, const char *key, const char *text);
-/** mc_json_word() - the same; nothing if @word is NULL or "" */
+/** mc_json_word() - append a key and a string (untrusted bytes); nothing if
+ *  @word is NULL or "" */
 void mc_json_word(McOut *o, const char *key, const char *word);
 /** mc_json_stack() - append an array of addresses; of names if @symbols is
  *  not NULL. @exact: the first one is an instruction, and no return address */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sink, and small writers that both formatters use.
+ * The sink, and the names of frames.
  *
  * Lines are joined into chunks, because each call of the embedder's puts() may
  * cost one packet to a debugger. Called by the formatters and commands, on the
@@ -107,45 +107,7 @@ void mc_out_text(McOut *o, const char *text)
     }
 }
 
-/* ---- writers ------------------------------------------------------------- */
-
-void mc_put_hex(GString *s, uint64_t v, unsigned digits)
-{
-    char buf[16];
-    unsigned n = 0;
-
-    do {
-        buf[sizeof(buf) - ++n] = "0123456789abcdef"[v & 15];
-        v >>= 4;
-    } while (v || (n < digits && n < sizeof(buf)));
-    g_string_append_len(s, buf + sizeof(buf) - n, n);
-}
-
-void mc_put_decimal(GString *s, uint64_t v)
-{
-    char buf[20];
-    unsigned n = 0;
-
-    do {
-        buf[sizeof(buf) - ++n] = '0' + v % 10;
-        v /= 10;
-    } while (v);
-    g_string_append_len(s, buf + sizeof(buf) - n, n);
-}
-
-void mc_put_word(GString *s, const char *word)
-{
-    for (; *word; word++) {
-        unsigned char c = *word;
-
-        if (c > 0x20 && c < 0x7f) {
-            g_string_append_c(s, c);
-        } else {
-            g_string_append(s, "\\x");
-            mc_put_hex(s, c, 2);
-        }
-    }
-}
+/* ---- frames -------------------------------------------------------------- */
 
 /* Do interrupts and exceptions of kernel code enter through @sym? The names are
  * of x86-64, riscv64 and arm64. */

@@ -48,7 +48,7 @@ static void begin(McOut *o, unsigned vcpu, const char *stop)
     g_string_append_printf(o->line, "{\"schema\":%d,\"type\":\"%s\",\"cpu\":%u,"
                            "\"stop\":", MC_JSON_SCHEMA,
                            mc_objects[MC_OBJ_VCPU_STACK].type, vcpu);
-    mc_put_json_string(o->line, stop);
+    mc_json_string(o->line, stop);
 }
 
 static void json_frames(McOut *o, const McStack *stack, unsigned n,
@@ -67,7 +67,7 @@ static void json_frames(McOut *o, const McStack *stack, unsigned n,
             mc_put_hex(word, frame.pc, 16);
         }
         g_string_append_c(o->line, i ? ',' : '[');
-        mc_put_json_string(o->line, word->str);
+        mc_json_string(o->line, word->str);
     }
     g_string_append(o->line, n ? "]" : "[]");
 }

@@ -2,7 +2,7 @@
 /* Findings of a page: see findings.h. */
 #include "monitor-cmds/report/findings.h"
 
-#include "monitor-cmds/report/json-members.h"
+#include "monitor-cmds/table/put.h"
 
 /* Digits of a hash in a name, as scripts/sweep prints it. */
 #define NAME_DIGITS 8
@@ -71,22 +71,22 @@ void mc_put_findings(GString *to, McReport *r)
     g_autofree unsigned *of = g_new0(unsigned, r->card->len + 1);
     g_autoptr(GArray) list = mc_report_findings(r, of);
 
-    mc_put_key(to, "findings");
+    mc_json_key(to, "findings");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < list->len; i++) {
         const McFinding *f = &g_array_index(list, McFinding, i);
 
         g_string_append(to, i ? ",{" : "{");
-        mc_put_number(to, "name", f->name);
-        mc_put_number(to, "fold", f->fold);
-        mc_put_number(to, "errors", f->n);
+        mc_json_integer(to, "name", f->name);
+        mc_json_integer(to, "fold", f->fold);
+        mc_json_integer(to, "errors", f->n);
         g_string_append_c(to, '}');
     }
     g_string_append_c(to, ']');
-    mc_put_key(to, "finding_of");
+    mc_json_key(to, "finding_of");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < r->card->len; i++) {
-        mc_put_item(to, of[i]);
+        mc_json_item(to, of[i]);
     }
     g_string_append_c(to, ']');
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "monitor-cmds/report/json-members.h"
+#include "monitor-cmds/table/put.h"
 #include "monitor-cmds/report/stack-tree.h"
 
 /* ---- joining ------------------------------------------------------------- */
@@ -82,18 +82,18 @@ static void put_column(GString *to, const GArray *rows, unsigned run,
                                        mc_top_columns[id].key, NULL);
     int64_t rest = 0;
 
-    mc_put_key(to, key);
+    mc_json_key(to, key);
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < rows->len; i++) {
         int64_t n = g_array_index(rows, McJoinedRow, i).value[run][id];
 
         if (i < MC_REPORT_ROWS) {
-            mc_put_item(to, n);
+            mc_json_item(to, n);
         } else {
             rest += n;
         }
     }
-    mc_put_item(to, rest);
+    mc_json_item(to, rest);
     g_string_append_c(to, ']');
 }
 
@@ -101,18 +101,18 @@ static void put_table(GString *to, const char *by, const GArray *rows)
 {
     const unsigned n = MIN(rows->len, MC_REPORT_ROWS);
 
-    mc_put_text(to, "by", by);
-    mc_put_number(to, "more", rows->len - n);
-    mc_put_key(to, "name");
+    mc_json_text(to, "by", by);
+    mc_json_integer(to, "more", rows->len - n);
+    mc_json_key(to, "name");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < n; i++) {
-        mc_put_item(to, g_array_index(rows, McJoinedRow, i).name);
+        mc_json_item(to, g_array_index(rows, McJoinedRow, i).name);
     }
     g_string_append_c(to, ']');
-    mc_put_key(to, "in");
+    mc_json_key(to, "in");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < n; i++) {
-        mc_put_item(to, g_array_index(rows, McJoinedRow, i).in);
+        mc_json_item(to, g_array_index(rows, McJoinedRow, i).in);
     }
     g_string_append_c(to, ']');
     for (unsigned i = 0; i < 2 * MC_TREE_VALUES; i++) {
@@ -124,7 +124,7 @@ void mc_put_joined_tables(GString *to, const McReport *r)
 {
     unsigned n = MIN(r->table->len, r->base->table->len);
 
-    mc_put_key(to, "tables");
+    mc_json_key(to, "tables");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < n; i++) {
         const McReportTable *t = &g_array_index(r->table, McReportTable, i);

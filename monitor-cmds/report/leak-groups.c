@@ -2,7 +2,7 @@
 /* Leaks of a page: see leak-groups.h. */
 #include "monitor-cmds/report/leak-groups.h"
 
-#include "monitor-cmds/report/json-members.h"
+#include "monitor-cmds/table/put.h"
 
 const char *mc_left_key(McLeftId id)
 {
@@ -56,22 +56,22 @@ McLeakGroup *mc_leak_groups_add(McLeakGroups *l)
 static void put_group(GString *to, const McLeakGroup *g)
 {
     g_string_append_c(to, '{');
-    mc_put_number(to, "module", g->module);
-    mc_put_number(to, "state", g->state);
-    mc_put_number(to, "title", g->title);
-    mc_put_number(to, "fold", g->fold);
-    mc_put_number(to, "exact", g->exact);
-    mc_put_number(to, "weak", g->weak);
-    mc_put_number(to, "block", g->block);
-    mc_put_number(to, "address", g->address);
-    mc_put_number(to, "blocks", (int64_t)g->n);
+    mc_json_integer(to, "module", g->module);
+    mc_json_integer(to, "state", g->state);
+    mc_json_integer(to, "title", g->title);
+    mc_json_integer(to, "fold", g->fold);
+    mc_json_integer(to, "exact", g->exact);
+    mc_json_integer(to, "weak", g->weak);
+    mc_json_integer(to, "block", g->block);
+    mc_json_integer(to, "address", g->address);
+    mc_json_integer(to, "blocks", (int64_t)g->n);
     if (g->bytes_known) {
-        mc_put_number(to, "bytes", (int64_t)g->bytes);
+        mc_json_integer(to, "bytes", (int64_t)g->bytes);
     }
-    mc_put_number(to, "held", (int64_t)g->held);
+    mc_json_integer(to, "held", (int64_t)g->held);
     if (g->alloc.frame) {
-        mc_put_number(to, "when", g->alloc.when);
-        mc_put_ids(to, "frames", g->alloc.frame);
+        mc_json_integer(to, "when", g->alloc.when);
+        mc_json_ids(to, "frames", g->alloc.frame);
     }
     g_string_append_c(to, '}');
 }
@@ -79,10 +79,10 @@ static void put_group(GString *to, const McLeakGroup *g)
 static void put_module(GString *to, const McLeftModule *m)
 {
     g_string_append_c(to, '{');
-    mc_put_number(to, "name", m->name);
+    mc_json_integer(to, "name", m->name);
     for (unsigned i = 0; i < MC_LEFT__COUNT; i++) {
         if (m->known >> i & 1) {
-            mc_put_number(to, mc_left_key(i), m->value[i]);
+            mc_json_integer(to, mc_left_key(i), m->value[i]);
         }
     }
     g_string_append_c(to, '}');
@@ -90,30 +90,30 @@ static void put_module(GString *to, const McLeftModule *m)
 
 static void put_scan(GString *to, const McLeakGroups *l)
 {
-    mc_put_number(to, "scan", l->scan);
-    mc_put_number(to, "scanned", l->scanned);
+    mc_json_integer(to, "scan", l->scan);
+    mc_json_integer(to, "scanned", l->scanned);
     if (l->scanned) {
-        mc_put_number(to, "leaks", l->leaks);
-        mc_put_number(to, "stacks", l->stacks);
-        mc_put_number(to, "bytes", l->bytes);
-        mc_put_number(to, "us", l->us);
+        mc_json_integer(to, "leaks", l->leaks);
+        mc_json_integer(to, "stacks", l->stacks);
+        mc_json_integer(to, "bytes", l->bytes);
+        mc_json_integer(to, "us", l->us);
     }
 }
 
 void mc_put_leaks(GString *to, const McLeakGroups *l)
 {
-    mc_put_key(to, "leaks");
+    mc_json_key(to, "leaks");
     g_string_append_c(to, '{');
     put_scan(to, l);
-    mc_put_key(to, "groups");
+    mc_json_key(to, "groups");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < l->group->len; i++) {
         g_string_append(to, i ? "," : "");
         put_group(to, &g_array_index(l->group, McLeakGroup, i));
     }
     g_string_append_c(to, ']');
-    mc_put_number(to, "more", (int64_t)l->more);
-    mc_put_key(to, "modules");
+    mc_json_integer(to, "more", (int64_t)l->more);
+    mc_json_key(to, "modules");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < l->module->len; i++) {
         g_string_append(to, i ? "," : "");

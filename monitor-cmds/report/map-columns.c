@@ -5,7 +5,7 @@
  */
 #include "monitor-cmds/report/map-columns.h"
 
-#include "monitor-cmds/report/json-members.h"
+#include "monitor-cmds/table/put.h"
 
 McMapColumns *mc_map_columns_new(void)
 {
@@ -62,7 +62,7 @@ bool mc_map_columns_find(const McMapColumns *m, unsigned space, uint64_t va,
 
 static void begin_column(GString *to, const char *key)
 {
-    mc_put_key(to, key);
+    mc_json_key(to, key);
     g_string_append_c(to, '[');
 }
 
@@ -130,12 +130,12 @@ static void put_columns(GString *to, const McMapColumns *m, const char *key,
                         const char *const *columns, unsigned rows,
                         Value *value)
 {
-    mc_put_key(to, key);
+    mc_json_key(to, key);
     g_string_append_c(to, '{');
     for (unsigned k = 0; columns[k]; k++) {
         begin_column(to, columns[k]);
         for (unsigned i = 0; i < rows; i++) {
-            mc_put_item(to, value(m, k, i));
+            mc_json_item(to, value(m, k, i));
         }
         g_string_append_c(to, ']');
     }
@@ -153,11 +153,11 @@ void mc_put_map(GString *to, const McMapColumns *m)
         "pages", NULL,
     };
 
-    mc_put_key(to, "map");
+    mc_json_key(to, "map");
     g_string_append_c(to, '{');
-    mc_put_number(to, "cell_bytes", m->cell_bytes);
-    mc_put_number(to, "live", m->live);
-    mc_put_number(to, "blocks", m->blocks);
+    mc_json_integer(to, "cell_bytes", m->cell_bytes);
+    mc_json_integer(to, "live", m->live);
+    mc_json_integer(to, "blocks", m->blocks);
     put_columns(to, m, "cells", cell, m->cell->len, cell_value);
     put_columns(to, m, "list", block, m->block->len, block_value);
     g_string_append_c(to, '}');

@@ -3,7 +3,7 @@
  * The data of a page as JSON: columns, with texts as numbers of one table.
  */
 #include "monitor-cmds/report/findings.h"
-#include "monitor-cmds/report/json-members.h"
+#include "monitor-cmds/table/put.h"
 #include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/map-columns.h"
 #include "monitor-cmds/report/report-data.h"
@@ -22,10 +22,10 @@ static void put_base_values(GString *to, const GArray *tree)
         g_autofree char *key = g_strconcat(
             "base_", mc_top_columns[mc_tree_value[i]].key, NULL);
 
-        mc_put_key(to, key);
+        mc_json_key(to, key);
         g_string_append_c(to, '[');
         for (unsigned k = 0; k < tree->len; k++) {
-            mc_put_item(to, g_array_index(tree, McTreeNode, k).base[i]);
+            mc_json_item(to, g_array_index(tree, McTreeNode, k).base[i]);
         }
         g_string_append_c(to, ']');
     }
@@ -36,16 +36,16 @@ static void put_tree(GString *to, const char *key, const GArray *tree,
 {
     const char *const own[] = { "depth", "name", "cut" };
 
-    mc_put_key(to, key);
+    mc_json_key(to, key);
     g_string_append_c(to, '{');
     for (unsigned i = 0; i < 3 + MC_TREE_VALUES; i++) {
-        mc_put_key(to, i < 3 ? own[i] :
+        mc_json_key(to, i < 3 ? own[i] :
                    mc_top_columns[mc_tree_value[i - 3]].key);
         g_string_append_c(to, '[');
         for (unsigned k = 0; k < tree->len; k++) {
             const McTreeNode *n = &g_array_index(tree, McTreeNode, k);
 
-            mc_put_item(to, i == 0 ? n->depth : i == 1 ? n->name :
+            mc_json_item(to, i == 0 ? n->depth : i == 1 ? n->name :
                         i == 2 ? (int64_t)n->cut : n->value[i - 3]);
         }
         g_string_append_c(to, ']');
@@ -89,10 +89,10 @@ static void put_value(GString *to, const McReportRow *row, unsigned id)
 /* Append the values of one row as an object. */
 static void put_row(GString *to, const char *key, const McReportRow *row)
 {
-    mc_put_key(to, key);
+    mc_json_key(to, key);
     g_string_append_c(to, '{');
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
-        mc_put_key(to, mc_top_columns[i].key);
+        mc_json_key(to, mc_top_columns[i].key);
         put_value(to, row, i);
     }
     g_string_append_c(to, '}');
@@ -100,14 +100,14 @@ static void put_row(GString *to, const char *key, const McReportRow *row)
 
 static void put_columns(GString *to, const McReportTable *t)
 {
-    mc_put_key(to, "name");
+    mc_json_key(to, "name");
     g_string_append_c(to, '[');
     for (unsigned k = 0; k < t->row->len; k++) {
-        mc_put_item(to, g_array_index(t->row, McReportRow, k).name);
+        mc_json_item(to, g_array_index(t->row, McReportRow, k).name);
     }
     g_string_append_c(to, ']');
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
-        mc_put_key(to, mc_top_columns[i].key);
+        mc_json_key(to, mc_top_columns[i].key);
         g_string_append_c(to, '[');
         for (unsigned k = 0; k < t->row->len; k++) {
             g_string_append(to, k ? "," : "");
@@ -119,15 +119,15 @@ static void put_columns(GString *to, const McReportTable *t)
 
 static void put_tables(GString *to, const McReport *r)
 {
-    mc_put_key(to, "tables");
+    mc_json_key(to, "tables");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < r->table->len; i++) {
         const McReportTable *t = &g_array_index(r->table, McReportTable, i);
 
         g_string_append(to, i ? ",{" : "{");
-        mc_put_text(to, "by", t->by);
+        mc_json_text(to, "by", t->by);
         put_columns(to, t);
-        mc_put_number(to, "more", (int64_t)t->more);
+        mc_json_integer(to, "more", (int64_t)t->more);
         put_row(to, "rest", &t->rest);
         g_string_append_c(to, '}');
     }
@@ -137,13 +137,13 @@ static void put_tables(GString *to, const McReport *r)
 /* The columns, for headings and explanations. */
 static void put_heads(GString *to)
 {
-    mc_put_key(to, "columns");
+    mc_json_key(to, "columns");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
         g_string_append(to, i ? ",{" : "{");
-        mc_put_text(to, "key", mc_top_columns[i].key);
-        mc_put_text(to, "help", mc_top_columns[i].help);
-        mc_put_number(to, "rare", mc_top_columns[i].group == MC_TOP_V);
+        mc_json_text(to, "key", mc_top_columns[i].key);
+        mc_json_text(to, "help", mc_top_columns[i].help);
+        mc_json_integer(to, "rare", mc_top_columns[i].group == MC_TOP_V);
         g_string_append_c(to, '}');
     }
     g_string_append_c(to, ']');
@@ -153,7 +153,7 @@ static void put_heads(GString *to)
 
 static void put_parts(GString *to, const McReportCard *c)
 {
-    mc_put_key(to, "stacks");
+    mc_json_key(to, "stacks");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < MC_CARD__COUNT; i++) {
         const McCardPart *part = &c->part[i];
@@ -164,8 +164,8 @@ static void put_parts(GString *to, const McReportCard *c)
             continue;
         }
         g_string_append_c(to, '{');
-        mc_put_number(to, "when", part->when);
-        mc_put_ids(to, "frames", part->frame);
+        mc_json_integer(to, "when", part->when);
+        mc_json_ids(to, "frames", part->frame);
         g_string_append_c(to, '}');
     }
     g_string_append_c(to, ']');
@@ -174,24 +174,24 @@ static void put_parts(GString *to, const McReportCard *c)
 static void put_card(GString *to, const McReportCard *c)
 {
     g_string_append_c(to, '{');
-    mc_put_number(to, "title", c->title);
-    mc_put_ids(to, "alt", c->alt);
-    mc_put_number(to, "fold", c->fold);
-    mc_put_number(to, "exact", c->exact);
-    mc_put_number(to, "kind", c->kind);
-    mc_put_number(to, "block", c->block);
-    mc_put_number(to, "what", c->what);
-    mc_put_number(to, "address", c->address);
-    mc_put_number(to, "weak", c->weak);
+    mc_json_integer(to, "title", c->title);
+    mc_json_ids(to, "alt", c->alt);
+    mc_json_integer(to, "fold", c->fold);
+    mc_json_integer(to, "exact", c->exact);
+    mc_json_integer(to, "kind", c->kind);
+    mc_json_integer(to, "block", c->block);
+    mc_json_integer(to, "what", c->what);
+    mc_json_integer(to, "address", c->address);
+    mc_json_integer(to, "weak", c->weak);
     put_parts(to, c);
     g_string_append_c(to, '}');
 }
 
 static void put_cards(GString *to, McReport *r)
 {
-    mc_put_number(to, "errors", (int64_t)r->errors);
+    mc_json_integer(to, "errors", (int64_t)r->errors);
     mc_put_findings(to, r);
-    mc_put_key(to, "cards");
+    mc_json_key(to, "cards");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < r->card->len; i++) {
         g_string_append(to, i ? "," : "");
@@ -208,30 +208,30 @@ static void put_meta(GString *to, const McReport *r)
     McReportRow total = { .known = p->total.known };
 
     memcpy(total.value, p->total.value, sizeof(total.value));
-    mc_put_number(to, "schema", 1);
-    mc_put_text(to, "source", r->source);
-    mc_put_text(to, "command", r->command);
-    mc_put_text(to, "kernel", p->banner ? p->banner : "");
-    mc_put_number(to, "us", (int64_t)p->us);
-    mc_put_number(to, "stacks_seen", p->stack->len);
+    mc_json_integer(to, "schema", 1);
+    mc_json_text(to, "source", r->source);
+    mc_json_text(to, "command", r->command);
+    mc_json_text(to, "kernel", p->banner ? p->banner : "");
+    mc_json_integer(to, "us", (int64_t)p->us);
+    mc_json_integer(to, "stacks_seen", p->stack->len);
     put_row(to, "total", &total);
-    mc_put_number(to, "missing", p->missing);
-    mc_put_key(to, "notes");
+    mc_json_integer(to, "missing", p->missing);
+    mc_json_key(to, "notes");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < p->note->len; i++) {
         g_string_append(to, i ? "," : "");
-        mc_put_json_text(to, p->note->pdata[i]);
+        mc_json_string(to, p->note->pdata[i]);
     }
     g_string_append_c(to, ']');
 }
 
 static void put_strings(GString *to, const McStrings *s)
 {
-    mc_put_key(to, "strings");
+    mc_json_key(to, "strings");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < s->text->len; i++) {
         g_string_append(to, i ? "," : "");
-        mc_put_json_text(to, mc_strings_text(s, i));
+        mc_json_string(to, mc_strings_text(s, i));
     }
     g_string_append_c(to, ']');
 }
@@ -247,11 +247,11 @@ void mc_put_report_json(GString *to, McReport *r)
     mc_put_leaks(to, r->leaks);
     mc_put_map(to, r->map);
     mc_put_report_time(to, r);
-    mc_put_key(to, "base");
+    mc_json_key(to, "base");
     if (r->base) {
         g_string_append_c(to, '{');
         put_meta(to, r->base);
-        mc_put_number(to, "errors", (int64_t)r->base->errors);
+        mc_json_integer(to, "errors", (int64_t)r->base->errors);
         mc_put_report_time(to, r->base);
         mc_put_joined_tables(to, r);
         g_string_append_c(to, '}');

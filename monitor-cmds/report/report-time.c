@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "monitor-cmds/report/json-members.h"
+#include "monitor-cmds/table/put.h"
 
 /* By what the page has tables, in the order of McReport.table. */
 static bool find_by(const char *name, McBy *by)
@@ -76,12 +76,12 @@ static void put_column(GString *to, const char *key, const GArray *rows,
     const unsigned size = g_array_get_element_size((GArray *)rows);
     int64_t before = 0;
 
-    mc_put_key(to, key);
+    mc_json_key(to, key);
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < rows->len; i++) {
         int64_t now = value(rows->data + (gsize)i * size, r);
 
-        mc_put_item(to, now - before);
+        mc_json_item(to, now - before);
         before = differences ? now : 0;
     }
     g_string_append_c(to, ']');
@@ -105,14 +105,14 @@ static void put_counters(GString *to, McReport *r)
 {
     const GArray *counter = r->timeline->counter;
 
-    mc_put_key(to, "counters");
+    mc_json_key(to, "counters");
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < counter->len; i++) {
         const McCounter *c = &g_array_index(counter, McCounter, i);
         const GArray *points = mc_counter_series_points(c->series);
 
         g_string_append(to, i ? ",{" : "{");
-        mc_put_number(to, "name", mc_report_text(r, c->name ? c->name :
+        mc_json_integer(to, "name", mc_report_text(r, c->name ? c->name :
                                                  "everything"));
         put_column(to, "us", points, point_us, r, true);
         put_column(to, "value", points, point_value, r, true);
@@ -144,7 +144,7 @@ static void put_instants(GString *to, McReport *r)
 {
     const GArray *rows = r->timeline->instant;
 
-    mc_put_key(to, "instants");
+    mc_json_key(to, "instants");
     g_string_append_c(to, '{');
     put_column(to, "kind", rows, instant_kind, r, false);
     put_column(to, "us", rows, instant_us, r, true);
@@ -185,7 +185,7 @@ static void put_modules(GString *to, McReport *r)
 {
     const GArray *rows = r->timeline->lifetime;
 
-    mc_put_key(to, "modules");
+    mc_json_key(to, "modules");
     g_string_append_c(to, '{');
     put_column(to, "name", rows, module_name, r, false);
     put_column(to, "since", rows, module_since, r, true);
@@ -336,10 +336,10 @@ static int64_t cell_step(const void *p, McReport *r)
 
 static void put_values(GString *to, const GArray *cells, McStepValue v)
 {
-    mc_put_key(to, mc_step_value_name(v));
+    mc_json_key(to, mc_step_value_name(v));
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < cells->len; i++) {
-        mc_put_item(to, g_array_index(cells, McStepCell, i).value[v]);
+        mc_json_item(to, g_array_index(cells, McStepCell, i).value[v]);
     }
     g_string_append_c(to, ']');
 }
@@ -356,10 +356,10 @@ static void put_cells(GString *to, const GArray *cells, McReport *r)
 static void put_nodes(GString *to, const char *key, const GArray *node,
                       unsigned tree)
 {
-    mc_put_key(to, key);
+    mc_json_key(to, key);
     g_string_append_c(to, '[');
     for (unsigned i = 0; i < node->len; i++) {
-        mc_put_item(to, ((const unsigned *)node->data)[2 * i + tree]);
+        mc_json_item(to, ((const unsigned *)node->data)[2 * i + tree]);
     }
     g_string_append_c(to, ']');
 }
@@ -370,18 +370,18 @@ static void put_steps(GString *to, McReport *r)
     const Cells *stacks = &g_array_index(list, Cells, 0);
     McStepSpan span = mc_time_steps_span(r->steps);
 
-    mc_put_key(to, "steps");
+    mc_json_key(to, "steps");
     g_string_append_c(to, '{');
-    mc_put_number(to, "origin", (int64_t)span.origin);
-    mc_put_number(to, "width", (int64_t)span.width);
-    mc_put_number(to, "n", span.n);
+    mc_json_integer(to, "origin", (int64_t)span.origin);
+    mc_json_integer(to, "width", (int64_t)span.width);
+    mc_json_integer(to, "n", span.n);
     put_nodes(to, "down", stacks->node, 0);
     put_nodes(to, "up", stacks->node, 1);
-    mc_put_key(to, "stacks");
+    mc_json_key(to, "stacks");
     g_string_append_c(to, '{');
     put_cells(to, stacks->cell, r);
     g_string_append(to, "}");
-    mc_put_key(to, "tables");
+    mc_json_key(to, "tables");
     g_string_append_c(to, '[');
     for (unsigned i = 1; i < list->len; i++) {
         g_string_append(to, i > 1 ? ",{" : "{");
@@ -395,15 +395,15 @@ static void put_steps(GString *to, McReport *r)
 
 void mc_put_report_time(GString *to, McReport *r)
 {
-    mc_put_key(to, "time");
+    mc_json_key(to, "time");
     if (!r->timeline) {
         g_string_append(to, "null");
         return;
     }
     g_string_append_c(to, '{');
-    mc_put_number(to, "end", (int64_t)r->timeline->us);
-    mc_put_number(to, "lanes", r->timeline->lanes);
-    mc_put_number(to, "left_out", (int64_t)r->timeline->left_out);
+    mc_json_integer(to, "end", (int64_t)r->timeline->us);
+    mc_json_integer(to, "lanes", r->timeline->lanes);
+    mc_json_integer(to, "left_out", (int64_t)r->timeline->left_out);
     put_counters(to, r);
     put_instants(to, r);
     put_modules(to, r);

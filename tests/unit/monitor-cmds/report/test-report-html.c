@@ -2,7 +2,7 @@
 /* The page: no name gets out of its place, and limits are kept and counted. */
 #include "tests/lib/test-main.h"
 #include "tests/lib/export-world.h"
-#include "monitor-cmds/report/json-members.h"
+#include "monitor-cmds/table/put.h"
 #include "monitor-cmds/report/report-html.h"
 
 #include <stdlib.h>
@@ -76,15 +76,6 @@ static void names_stay_text(void)
     g_assert_cmpuint(count(page, "</script"), ==, 2);
 }
 
-static void json_has_no_markup(void)
-{
-    g_autoptr(GString) s = g_string_new(NULL);
-
-    mc_put_json_text(s, "a<b>&\"\\'\n\xe9");
-    g_assert_cmpstr(s->str, ==, "\"a\\u003cb\\u003e\\u0026\\u0022\\u005c"
-                    "\\u0027\\u000a\\u00e9\"");
-}
-
 static void rows_beyond_the_limit_are_added_up(void)
 {
     g_autoptr(McReport) r = mc_report_new();
@@ -132,7 +123,6 @@ static void readers_without_scripts_get_the_first_stacks(void)
 
 static const TestCase cases[] = {
     { "/report-html/names", names_stay_text },
-    { "/report-html/json", json_has_no_markup },
     { "/report-html/rows", rows_beyond_the_limit_are_added_up },
     { "/report-html/cards", cards_beyond_the_limit_are_counted },
     { "/report-html/no-scripts", readers_without_scripts_get_the_first_stacks },

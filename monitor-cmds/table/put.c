@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writers of numbers, words and JSON: see put.h. */
+#include "monitor-cmds/table/put.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void mc_put_hex(GString *s, uint64_t v, unsigned digits)
+{
+    char buf[16];
+    unsigned n = 0;
+
+    do {
+        buf[sizeof(buf) - ++n] = "0123456789abcdef"[v & 15];
+        v >>= 4;
+    } while (v || (n < digits && n < sizeof(buf)));
+    g_string_append_len(s, buf + sizeof(buf) - n, n);
+}
+
+void mc_put_decimal(GString *s, uint64_t v)
+{
+    char buf[20];
+    unsigned n = 0;
+
+    do {
+        buf[sizeof(buf) - ++n] = '0' + v % 10;
+        v /= 10;
+    } while (v);
+    g_string_append_len(s, buf + sizeof(buf) - n, n);
+}
+
+void mc_put_word(GString *s, const char *word)
+{
+    for (; *word; word++) {
+        unsigned char c = *word;
+
+        if (c > 0x20 && c < 0x7f) {
+            g_string_append_c(s, c);
+        } else {
+            g_string_append(s, "\\x");
+            mc_put_hex(s, c, 2);
+        }
+    }
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+void mc_json_bytes(GString *s, const char *text, size_t len)
+{
+    g_string_append_c(s, '"');
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = text[i];
+
+        if (c < 0x20 || c >= 0x7f) {
+            g_string_append(s, "\\u");
+            mc_put_hex(s, c, 4);
+            continue;
+        }
+        if (c == '"' || c == '\\') {
+            g_string_append_c(s, '\\');
+        }
+        g_string_append_c(s, c);
+    }
+    g_string_append_c(s, '"');
+}
+
+void mc_json_string(GString *s, const char *text)
+{
+    mc_json_bytes(s, text, strlen(text));
+}
+
+void mc_json_address(GString *s, uint64_t va)
+{
+    g_string_append(s, "\"0x");
+    mc_put_hex(s, va, 16);
+    g_string_append_c(s, '"');
+}
+
+void mc_json_next(GString *s)
+{
+    char before = s->len ? s->str[s->len - 1] : '{';
+
+    if (before != '{' && before != '[') {
+        g_string_append_c(s, ',');
+    }
+}
+
+void mc_json_key(GString *s, const char *key)
+{
+    mc_json_next(s);
+    g_string_append_c(s, '"');
+    g_string_append(s, key);
+    g_string_append(s, "\":");
+}
+
+void mc_json_number(GString *s, const char *key, uint64_t v)
+{
+    mc_json_key(s, key);
+    mc_put_decimal(s, v);
+}
+
+void mc_json_integer(GString *s, const char *key, int64_t v)
+{
+    mc_json_key(s, key);
+    g_string_append_printf(s, "%" PRId64, v);
+}
+
+void mc_json_text(GString *s, const char *key, const char *text)
+{
+    if (text) {
+        mc_json_key(s, key);
+        mc_json_string(s, text);
+    }
+}
+
+void mc_json_begin_list(GString *s, const char *key)
+{
+    mc_json_key(s, key);
+    g_string_append_c(s, '[');
+}
+
+void mc_json_item(GString *s, int64_t v)
+{
+    mc_json_next(s);
+    if (v < 0) {
+        g_string_append_c(s, '-');
+    }
+    mc_put_decimal(s, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+void mc_json_ids(GString *s, const char *key, const GArray *ids)
+{
+    mc_json_begin_list(s, key);
+    for (unsigned i = 0; i < ids->len; i++) {
+        mc_json_item(s, g_array_index(ids, unsigned, i));
+    }
+    g_string_append_c(s, ']');
+}

@@ -8,6 +8,8 @@
  */
 #include "monitor-cmds/commands/commands.h"
 
+#include <string.h>
+
 /* Columns of a line, as in a file of access rules. */
 static char *columns_of(const KtCodeRow *row)
 {
@@ -31,26 +33,45 @@ static char *columns_of(const KtCodeRow *row)
     return g_string_free(g_steal_pointer(&s), FALSE);
 }
 
+typedef struct RuleRow {
+    uint64_t va, size;
+    const char *class, *function, *rule;
+    const char *columns;
+} RuleRow;
+
+static bool has_columns(const McOut *o, const void *row)
+{
+    return *((const RuleRow *)row)->columns;
+}
+
+static const McColumn rule_columns[] = {
+    MC_COLUMN(RuleRow, va, POINTER, "%", "its code"),
+    MC_COLUMN(RuleRow, size, NUMBER, NULL, "bytes of its code"),
+    MC_COLUMN(RuleRow, class, WORD, " %-9", "its class"),
+    MC_COLUMN(RuleRow, function, TEXT, " %", "its name"),
+    MC_COLUMN(RuleRow, rule, TEXT, NULL,
+              "the name in the table, which * and clones may differ from"),
+    MC_COLUMN(RuleRow, columns, TEXT, NULL,
+              "what is known of it, as in a file of access rules"),
+    MC_KEY(NULL, RuleRow, columns, TEXT, " %", NULL, .when = has_columns),
+    MC_END
+};
+static const McObject rule_object = {
+    "access_rule", "ka access rules: a function", { rule_columns },
+    .line = true,
+};
+
 static void print_function(McOut *out, const GsKernel *k,
                            const KtCodeFunction *f)
 {
     g_autofree char *columns = columns_of(f->row);
-    g_autofree char *text = NULL;
-    const char *class = kt_code_class_name(f->row->class);
     GsSymbol sym;
     const char *name = gs_kernel_symbolize(k, f->start, &sym) ? sym.name
                                                               : f->row->name;
 
-    text = g_strdup_printf("%016" PRIx64 " %-9s %s%s", f->start, class, name,
-                           columns);
-    out->format->sum(out, MC_OBJ_ACCESS_RULE, (const McStat[]) {
-        { .key = "va", .u = f->start, .hex = true },
-        { .key = "size", .u = f->end - f->start },
-        { .key = "class", .s = class },
-        { .key = "function", .s = name },
-        { .key = "rule", .s = f->row->name },
-        { .key = "columns", .s = *columns ? columns + 1 : "" },
-    }, 6, text);
+    mc_print(out, &rule_object, &(RuleRow) {
+        f->start, f->end - f->start, kt_code_class_name(f->row->class), name,
+        f->row->name, *columns ? columns + 1 : "" });
 }
 
 static void print_functions(McOut *out, const GsKernel *k,
@@ -66,37 +87,68 @@ static void print_functions(McOut *out, const GsKernel *k,
     }
 }
 
-/* How many functions there are of each class. */
+typedef struct SumRow {
+    const unsigned *n_of;
+    unsigned missing;
+} SumRow;
+
+static bool get_count(const McOut *o, const McColumn *c, const void *row,
+                      McValue *v)
+{
+    v->u = ((const SumRow *)row)->n_of[c->at];
+    return true;
+}
+
+#define CLASS(key_, class_, text_) \
+    MC_GET(key_, get_count, NUMBER, text_, "functions of this class", \
+           .at = KT_CODE_##class_)
+
+static const McColumn sum_columns[] = {
+    CLASS("allocator", ALLOCATOR, "% allocator"),
+    CLASS("range", RANGE, ", % range"),
+    CLASS("leaf", LEAF, ", % leaf"),
+    CLASS("overread", OVERREAD, ", % overread"),
+    CLASS("loads_ok", LOADS_OK, ", % loads-ok"),
+    MC_COLUMN(SumRow, missing, NUMBER, ", % missing",
+              "number of access_missing"),
+    MC_END
+};
+static const McObject sum_object = {
+    "access_rules", "ka access rules, after the functions", { sum_columns },
+    .line = true,
+};
+
+typedef struct MissingRow {
+    const char *from, *names;
+} MissingRow;
+
+static bool is_of_file(const McOut *o, const void *row)
+{
+    return !strcmp(((const MissingRow *)row)->from, "file");
+}
+
+static const McColumn missing_columns[] = {
+    MC_COLUMN(MissingRow, from, WORD, NULL,
+              "built-in, or file for access-rules="),
+    MC_COLUMN(MissingRow, names, TEXT, "missing: %", "the names"),
+    MC_ONLY_TEXT(", of access-rules=", .when = is_of_file),
+    MC_END
+};
+static const McObject missing_object = {
+    "access_missing", "ka access rules, last: names that the kernel does not "
+    "have", { missing_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_access_rules_objects, &rule_object, &sum_object, &missing_object);
+
 static void print_sum(McOut *out, const KtCodeClasses *c, const unsigned *n_of)
 {
-    static const char *const keys[KT_CODE__COUNT] = {
-        [KT_CODE_ALLOCATOR] = "allocator", [KT_CODE_RANGE] = "range",
-        [KT_CODE_LEAF] = "leaf", [KT_CODE_OVERREAD] = "overread",
-        [KT_CODE_LOADS_OK] = "loads_ok",
-    };
-    McStat figures[KT_CODE__COUNT];
-    g_autoptr(GString) text = g_string_new(NULL);
-    unsigned n = 0, missing = 0;
+    unsigned missing = 0;
 
-    for (unsigned i = KT_CODE_PLAIN + 1; i < KT_CODE__COUNT; i++) {
-        figures[n++] = (McStat) { .key = keys[i], .u = n_of[i] };
-        g_string_append_printf(text, "%u %s, ", n_of[i],
-                               kt_code_class_name(i));
-    }
     while (kt_code_classes_missing(c, missing)) {
         missing++;
     }
-    figures[n++] = (McStat) { .key = "missing", .u = missing };
-    g_string_append_printf(text, "%u missing", missing);
-    out->format->sum(out, MC_OBJ_ACCESS_RULES, figures, n, text->str);
-}
-
-static void print_missing(McOut *out, const char *from, const char *names,
-                          const char *text)
-{
-    out->format->sum(out, MC_OBJ_ACCESS_MISSING, (const McStat[]) {
-        { .key = "from", .s = from }, { .key = "names", .s = names },
-    }, 2, text);
+    mc_print(out, &sum_object, &(SumRow) { n_of, missing });
 }
 
 static void print_all_missing(McOut *out, const KtCodeClasses *c)
@@ -104,15 +156,10 @@ static void print_all_missing(McOut *out, const KtCodeClasses *c)
     const char *names;
 
     for (unsigned i = 0; (names = kt_code_classes_missing(c, i)); i++) {
-        g_autofree char *text = g_strdup_printf("missing: %s", names);
-
-        print_missing(out, "built-in", names, text);
+        mc_print(out, &missing_object, &(MissingRow) { "built-in", names });
     }
     for (unsigned i = 0; (names = kt_code_classes_unused(c, i)); i++) {
-        g_autofree char *text =
-            g_strdup_printf("missing: %s, of access-rules=", names);
-
-        print_missing(out, "file", names, text);
+        mc_print(out, &missing_object, &(MissingRow) { "file", names });
     }
 }
 

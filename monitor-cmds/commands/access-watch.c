@@ -6,6 +6,7 @@
  * kt-block-watch.h, and printed without it.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/block-row.h"
 
 #include <string.h>
 
@@ -34,6 +35,96 @@ static bool has_no_option(const McArgs *args, McOptionId id, const char *form,
     }
     return !given;
 }
+
+/* ---- rows ---------------------------------------------------------------- */
+
+/** struct AccessRow - an access to the block at @block */
+typedef struct AccessRow {
+    const KtBlockAccess *a;
+    uint64_t block;
+} AccessRow;
+
+#define GETTER(name) \
+    static bool get_##name(const McOut *o, const McColumn *c, \
+                           const void *row, McValue *v)
+
+static const KtBlockAccess *access_of(const void *row)
+{
+    return ((const AccessRow *)row)->a;
+}
+
+GETTER(offset)
+{
+    v->u = access_of(row)->va - ((const AccessRow *)row)->block;
+    return true;
+}
+
+static bool is_repeated(const McOut *o, const void *row)
+{
+    return access_of(row)->count > 1;
+}
+
+#define A(key_, member_, look_, text_, help_, ...) \
+    MC_VIA(key_, AccessRow, a, member_, look_, text_, help_, __VA_ARGS__)
+
+static const McColumn access_columns[] = {
+    A("us", us, NUMBER, "%12us", "the first access"),
+    A("last_us", last_us, NUMBER, NULL, "the last one"),
+    A("va", va, ADDRESS, NULL, "address that all of them read or write"),
+    MC_GET("offset", get_offset, BYTES, " +%-4", "of va in the block"),
+    A("access", flags, ACCESS, " access=%", "r or w",
+      .mask = KT_BLOCK_ACCESS_WRITE),
+    A("size", len, NUMBER, "%", "bytes of each"),
+    A("count", count, NUMBER, NULL, "how many"),
+    A(NULL, count, NUMBER, " count=%", NULL, .when = is_repeated),
+    A(NULL, last_us, NUMBER, "@%us", NULL, .when = is_repeated),
+    A("comm", task, COMM, " comm=%", "name of the task", .flags = MC_OMIT),
+    A("pid", task, PID, " pid=%", "its pid", .flags = MC_OMIT),
+    A("cpu", cpu, NUMBER, " cpu=%", "vCPU"),
+    A("range", flags, NUMBER, NULL,
+      "1 if a function such as memset() makes them, and stack begins at its "
+      "entry", .mask = KT_BLOCK_ACCESS_RANGE),
+    A("allocator", flags, NUMBER, " by=allocator",
+      "1 if code of the allocator makes them, or what it called",
+      .mask = KT_BLOCK_ACCESS_ALLOCATOR, .flags = MC_IF_SET),
+    A("stack", stack, STACK, " [%]", "stack, leaf first",
+      .flags = MC_EXACT),
+    A("stop", stack, STOP, NULL, "why it ends", .flags = MC_OMIT),
+    MC_END
+};
+static const McObject access_object = {
+    "access_watched", "ka access watch: accesses to the block, one after the "
+    "other by one instruction", { access_columns },
+};
+
+/** struct WatchRow - @spec: (nullable) the block that was watched last */
+typedef struct WatchRow {
+    const KtBlockWatchInfo *info;
+    const KtBlockWatchSpec *spec;
+} WatchRow;
+
+static const McColumn watch_columns[] = {
+    MC_VIA("on", WatchRow, info, on, NUMBER, NULL,
+           "1 if a block is watched"),
+    MC_VIA("va", WatchRow, spec, va, HEX, NULL,
+           "the last block that was watched"),
+    MC_VIA("size", WatchRow, spec, len, NUMBER, NULL, "its bytes"),
+    MC_VIA("ring", WatchRow, spec, ring, NUMBER, NULL,
+           "records that are kept"),
+    MC_VIA("records", WatchRow, info, records, NUMBER, NULL,
+           "records in the ring"),
+    MC_VIA("accesses", WatchRow, info, accesses, NUMBER, NULL,
+           "accesses in all records"),
+    MC_VIA("overwritten", WatchRow, info, overwritten, NUMBER, NULL,
+           "records that newer ones replaced"),
+    MC_END
+};
+static const McObject watch_object = {
+    "access_watch", "ka access watch, after the accesses", { watch_columns },
+    .line = true,
+};
+
+MC_OBJECTS(mc_access_watch_objects, &access_object, &watch_object);
 
 /* ---- the state ----------------------------------------------------------- */
 
@@ -67,18 +158,9 @@ static char *state_text(const McOut *out, const KtBlockWatchInfo *info)
 static void print_state(McOut *out, const KtBlockWatchInfo *info)
 {
     g_autofree char *text = state_text(out, info);
-    const McStat figures[] = {
-        { .key = "on", .u = info->on },
-        { .key = "va", .u = info->spec.va, .hex = true, .unknown = !info->any },
-        { .key = "size", .u = info->spec.len, .unknown = !info->any },
-        { .key = "ring", .u = info->spec.ring, .unknown = !info->any },
-        { .key = "records", .u = info->records },
-        { .key = "accesses", .u = info->accesses },
-        { .key = "overwritten", .u = info->overwritten },
-    };
 
-    out->format->sum(out, MC_OBJ_ACCESS_WATCH, figures, G_N_ELEMENTS(figures),
-                     text);
+    mc_print_line(out, &watch_object, &(WatchRow) {
+        info, info->any ? &info->spec : NULL }, text);
 }
 
 /* ---- the list ------------------------------------------------------------ */
@@ -97,11 +179,11 @@ static bool list(McOut *out, const McArgs *args, GError **errp)
         out->symbols = NULL;
     }
     for (unsigned i = 0; i < records->len && !out->closed; i++) {
-        out->format->watched(out, &g_array_index(records, KtBlockAccess, i),
-                             info.spec.va);
+        mc_print(out, &access_object, &(AccessRow) {
+            &g_array_index(records, KtBlockAccess, i), info.spec.va });
     }
     if (info.records > records->len) {
-        out->format->more(out, info.records - records->len);
+        mc_more(out, info.records - records->len);
     }
     print_state(out, &info);
     return true;
@@ -170,7 +252,7 @@ static bool watch(McOut *out, const McArgs *args, GError **errp)
     if (!kt_block_watch_start(out->ctx->tracer, &spec, errp)) {
         return false;
     }
-    out->format->row(out, &(McRow) { .block = &b });
+    mc_print_block(out, &b);
     kt_block_watch_info(out->ctx->tracer, &info);
     print_state(out, &info);
     return true;

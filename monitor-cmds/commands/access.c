@@ -53,42 +53,67 @@ static unsigned n_missing(const McOut *out)
     return c ? kt_code_classes_n_missing(c) : 0;
 }
 
+typedef struct StateRow {
+    const char *state;
+    bool armed;
+    const KtAccessInfo *info;
+    unsigned missing;
+} StateRow;
+
+static bool get_since(const McOut *o, const McColumn *c, const void *row,
+                      McValue *v)
+{
+    const StateRow *s = row;
+
+    v->u = s->info->since_us;
+    return s->armed;
+}
+
+static bool get_reason(const McOut *o, const McColumn *c, const void *row,
+                       McValue *v)
+{
+    v->u = kt_tracer_counter(o->ctx->tracer, KT_CNT_ACCESS_OVERREAD + c->at);
+    return true;
+}
+
+#define REASON(key_, id_, text_) \
+    MC_GET(key_, get_reason, NUMBER, text_, "accesses that this explains", \
+           .at = KT_ACCESS_##id_)
+
+static const McColumn state_columns[] = {
+    MC_KEY(NULL, StateRow, state, TEXT, "%", NULL),
+    MC_COLUMN(StateRow, armed, NUMBER, NULL, "1 if accesses are checked"),
+    MC_GET("since_us", get_since, NUMBER, NULL, "since when"),
+    MC_VIA("what", StateRow, info, text, TEXT, NULL,
+           "the filters in words, null without one"),
+    MC_VIA("shadow_bytes", StateRow, info, bytes, NUMBER, NULL,
+           "host memory of the shadow"),
+    MC_COLUMN(StateRow, missing, NUMBER, NULL,
+              "functions of ka access rules that the kernel does not have"),
+    MC_VIA("disarmed", StateRow, info, disarmed, TEXT, NULL,
+           "caches that are not checked any more, null if there are none"),
+    REASON("overread", OVERREAD, "; explained: % overread"),
+    REASON("loads_ok", LOADS_OK, ", % loads_ok"),
+    REASON("by_allocator", BY_ALLOCATOR, ", % by_allocator"),
+    REASON("page_gone", PAGE_GONE, ", % page_gone"),
+    REASON("unseen_alloc", UNSEEN_ALLOC, ", % unseen_alloc"),
+    MC_VIA(NULL, StateRow, info, disarmed, TEXT,
+           "; not checked any more, as allocations are not seen: %", NULL,
+           .flags = MC_OMIT),
+    MC_KEY(NULL, StateRow, missing, NUMBER,
+           "; missing: %, see ka access rules", NULL, .flags = MC_IF_SET),
+    MC_END
+};
+static const McObject state_object = {
+    "access", "ka access", { state_columns }, .line = true,
+};
+
 static void print_state(McOut *out, const KtAccessInfo *info)
 {
     g_autofree char *state = state_text(out, info);
-    g_autoptr(GString) text = g_string_new(state);
-    bool armed = info->wanted && info->armed;
-    unsigned missing = n_missing(out);
-    McStat figures[6 + KT_ACCESS__COUNT] = {
-        { .key = "armed", .u = armed },
-        { .key = "since_us", .u = info->since_us, .unknown = !armed },
-        { .key = "what", .s = info->text, .unknown = !info->text },
-        { .key = "shadow_bytes", .u = info->bytes },
-        { .key = "missing", .u = missing },
-        { .key = "disarmed", .s = info->disarmed,
-          .unknown = !info->disarmed },
-    };
 
-    g_string_append(text, "; explained:");
-    for (unsigned i = 0; i < KT_ACCESS__COUNT; i++) {
-        const char *name = kt_access_reason_name((KtAccessReason)i);
-        uint64_t n = kt_tracer_counter(out->ctx->tracer,
-                                       KT_CNT_ACCESS_OVERREAD + i);
-
-        figures[6 + i] = (McStat) { .key = name, .u = n };
-        g_string_append_printf(text, "%s %" PRIu64 " %s", i ? "," : "", n,
-                               name);
-    }
-    if (info->disarmed) {
-        g_string_append_printf(text, "; not checked any more, as allocations "
-                               "are not seen: %s", info->disarmed);
-    }
-    if (missing) {
-        g_string_append_printf(text, "; missing: %u, see ka access rules",
-                               missing);
-    }
-    out->format->sum(out, MC_OBJ_ACCESS, figures, G_N_ELEMENTS(figures),
-                     text->str);
+    mc_print(out, &state_object, &(StateRow) {
+        state, info->wanted && info->armed, info, n_missing(out) });
 }
 
 static bool copy_place(const KtAccessPlace *place, void *opaque)
@@ -161,21 +186,32 @@ static void join_places(GArray *places)
     g_array_sort(places, by_number);
 }
 
+typedef struct PlaceRow {
+    const char *reason, *function;
+    uint64_t count;
+} PlaceRow;
+
+static const McColumn place_columns[] = {
+    MC_COLUMN(PlaceRow, reason, WORD, "%-12 ", "what explains the accesses"),
+    MC_KEY(NULL, PlaceRow, count, NUMBER, "%10  ", NULL),
+    MC_COLUMN(PlaceRow, function, TEXT, "%", "that made them"),
+    MC_COLUMN(PlaceRow, count, NUMBER, NULL, "their number"),
+    MC_END
+};
+static const McObject place_object = {
+    "access_place", "ka access -v", { place_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_access_objects, &state_object, &place_object);
+
 static void print_place(McOut *out, const KtAccessPlace *p)
 {
-    const GsKernel *k = mc_symbols(out->ctx);
-    const char *why = kt_access_reason_name(p->why);
-    g_autofree char *function = NULL;
-    g_autofree char *text = NULL;
+    g_autofree char *hex = g_strdup_printf("%" PRIx64, p->pc);
     GsSymbol sym;
 
-    function = symbolize(k, p, &sym) ?
-                   g_strdup(sym.name) : g_strdup_printf("%" PRIx64, p->pc);
-    text = g_strdup_printf("%-12s %10" PRIu64 "  %s", why, p->n, function);
-    out->format->sum(out, MC_OBJ_ACCESS_PLACE, (const McStat[]) {
-        { .key = "reason", .s = why }, { .key = "function", .s = function },
-        { .key = "count", .u = p->n },
-    }, 3, text);
+    mc_print(out, &place_object, &(PlaceRow) {
+        kt_access_reason_name(p->why),
+        symbolize(mc_symbols(out->ctx), p, &sym) ? sym.name : hex, p->n });
 }
 
 bool mc_cmd_access(McOut *out, const McArgs *args, GError **errp)

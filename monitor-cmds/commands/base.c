@@ -7,28 +7,34 @@
  */
 #include "monitor-cmds/commands/commands.h"
 
-/* A line: @name, then @text. @range: NULL if it is not known, or is none */
+/** struct Row - @range: (nullable) NULL: it is not known, or there is none;
+ *  @note: (nullable) */
+typedef struct Row {
+    const char *name;
+    const KtBaseRange *range;
+    const char *note;
+} Row;
+
+static const McColumn columns[] = {
+    MC_COLUMN(Row, name, WORD, "%-8", "what it is"),
+    MC_VIA("start", Row, range, start, POINTER, " %",
+           "first byte, if it is known", .flags = MC_OMIT),
+    MC_VIA("last", Row, range, last, POINTER, "-%",
+           "last byte, if it is known", .flags = MC_ZERO | MC_OMIT),
+    MC_COLUMN(Row, note, TEXT, " %",
+              "more about it, or why it is not known", .flags = MC_OMIT),
+    MC_END
+};
+static const McObject object = {
+    "range", "ka base", { columns }, .line = true,
+};
+
+MC_OBJECTS(mc_base_objects, &object);
+
 static void print_line(McOut *out, const char *name, const KtBaseRange *range,
                        const char *text)
 {
-    g_autoptr(GString) line = g_string_new(NULL);
-    McStat f[4] = { { .key = "name", .s = name } };
-    unsigned n = 1;
-
-    g_string_append_printf(line, "%-8s", name);
-    if (range) {
-        g_string_append_printf(line, " %016" PRIx64, range->start);
-        f[n++] = (McStat) { .key = "start", .u = range->start, .hex = true };
-    }
-    if (range && range->last) {
-        g_string_append_printf(line, "-%016" PRIx64, range->last);
-        f[n++] = (McStat) { .key = "last", .u = range->last, .hex = true };
-    }
-    if (*text) {
-        g_string_append_printf(line, " %s", text);
-        f[n++] = (McStat) { .key = "note", .s = text };
-    }
-    out->format->sum(out, MC_OBJ_RANGE, f, n, line->str);
+    mc_print(out, &object, &(Row) { name, range, *text ? text : NULL });
 }
 
 /* ---- what is said of a range --------------------------------------------- */

@@ -22,6 +22,7 @@
  */
 #include "monitor-cmds/commands/callers.h"
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/block-row.h"
 
 #include <string.h>
 
@@ -33,6 +34,8 @@
 #define MEMO_MAX (1u << 24)
 /* A code query without -n prints at most so many blocks. */
 #define LINES_MAX 1000
+
+MC_OBJECTS(mc_block_objects, &mc_block_object);
 
 enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES };
 
@@ -253,8 +256,7 @@ static void next_batch(Scan *s)
 
 static void print_block(McOut *out, GArray *rows, unsigned i)
 {
-    out->format->row(out, &(McRow) {
-        .block = &g_array_index(rows, KtBlock, i) });
+    mc_print_block(out, &g_array_index(rows, KtBlock, i));
 }
 
 static uint64_t print_scan(McOut *out, Scan *s, uint64_t limit,
@@ -401,7 +403,7 @@ static void print_life(Lives *l, const KtBlock *b)
         return;
     }
     l->shown++;
-    l->out->format->row(l->out, &(McRow) {
+    mc_print(l->out, &mc_block_object, &(McBlockRow) {
         .block = b, .hit = b->past, .offset = b->past ? l->va - b->va : 0 });
 }
 
@@ -475,7 +477,7 @@ static void print_none(McOut *out, const McArgs *args, const char *what)
     text = g_strconcat("no blocks", what,
                        mc_filter_is_set(&args->filter) ?
                        " that match the options" : "", why, NULL);
-    out->format->none(out, text);
+    mc_remark(out, text);
 }
 
 static void finish(McOut *out, const McArgs *args, uint64_t shown,
@@ -484,7 +486,7 @@ static void finish(McOut *out, const McArgs *args, uint64_t shown,
     if (!shown && !out->closed) {
         print_none(out, args, what);
     } else if (more) {
-        out->format->more(out, more);
+        mc_more(out, more);
     }
 }
 

@@ -7,7 +7,6 @@
  * stands, so all words are of one moment.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/output/vcpu-stack.h"
 
 #include <string.h>
 
@@ -86,6 +85,81 @@ static void use_code(GsUnwinder *u, const KtVm *vm, unsigned vcpu)
     }
 }
 
+/* ---- rows ---------------------------------------------------------------- */
+
+/** struct Row - @n: number of all frames, @stack: those that are printed; @why:
+ *  (nullable) why there is none */
+typedef struct Row {
+    unsigned cpu, n;
+    const char *stop, *why;
+    McStack stack;
+} Row;
+
+static bool get_stack(const McOut *o, const McColumn *c, const void *row,
+                      McValue *v)
+{
+    v->stack = ((const Row *)row)->stack;
+    return true;
+}
+
+static const McColumn columns[] = {
+    MC_COLUMN(Row, cpu, NUMBER, "vcpu%", "number of the vCPU"),
+    MC_KEY(NULL, Row, n, NUMBER, " % frame{|s}, ", NULL, MC_UNLESS(Row, why)),
+    MC_COLUMN(Row, stop, TEXT, NULL,
+              "why it ends, or why there is none (user, unplugged)"),
+    MC_KEY(NULL, Row, stop, TEXT, "%", NULL, MC_UNLESS(Row, why)),
+    MC_KEY(NULL, Row, why, TEXT, " %", NULL, .flags = MC_OMIT),
+    MC_GET("stack", get_stack, STACK, NULL, "the innermost frame first"),
+    MC_END
+};
+static const McObject object = {
+    "vcpu_stack", "ka bt: the kernel stack of a vCPU", { columns },
+};
+
+MC_OBJECTS(mc_bt_objects, &object);
+
+static void print_frames(McOut *out, const McStack *stack, unsigned all)
+{
+    for (unsigned i = 0; i < stack->n; i++) {
+        McFrame frame = mc_frame(stack, i);
+
+        g_string_append_printf(out->line, "#%-3u", i);
+        mc_put_hex(out->line, frame.pc, 16);
+        if (out->symbols) {
+            g_string_append_c(out->line, ' ');
+            mc_put_pc(out->line, out->symbols, &frame);
+        }
+        mc_out_end_line(out);
+    }
+    if (stack->n < all) {
+        mc_out_printf(out, "... %u more", all - stack->n);
+    }
+}
+
+static void print_walked(McOut *out, unsigned vcpu, McStack *stack,
+                         uint64_t limit)
+{
+    unsigned all = stack->n;
+
+    stack->n = MIN(all, limit);
+    mc_print(out, &object, &(Row) {
+        vcpu, all, gs_stop_name(stack->stop), NULL, *stack });
+    if (!out->json) {
+        print_frames(out, stack, all);
+    }
+}
+
+/* @stop: a word of @why */
+static void print_no_stack(McOut *out, unsigned vcpu, const char *stop,
+                           const char *why)
+{
+    const GsKernel *symbols = out->symbols;
+
+    out->symbols = NULL;
+    mc_print(out, &object, &(Row) { .cpu = vcpu, .stop = stop, .why = why });
+    out->symbols = symbols;
+}
+
 /* ---- one vCPU ----------------------------------------------------------- */
 
 static void print_stack(McOut *out, const McArgs *args, GsUnwinder *u,
@@ -97,19 +171,19 @@ static void print_stack(McOut *out, const McArgs *args, GsUnwinder *u,
         gs_number_hash, g_int64_equal, g_free, g_free);
     Pages pages = { vm, vcpu, page };
     uint64_t frame[FRAMES_MAX];
-    McStack stack = { .pc = frame };
+    McStack stack = { .pc = frame, .exact = true };
     GsRegs regs = { 0 };
 
     if (!read_registers(vm, vcpu, gs_kernel_arch(k), &regs)) {
-        mc_vcpu_no_stack(out, vcpu, "unplugged", "has no registers");
+        print_no_stack(out, vcpu, "unplugged", "has no registers");
     } else if (regs.ip < gs_kernel_lowest(k)) {
-        mc_vcpu_no_stack(out, vcpu, "user", "runs user code");
+        print_no_stack(out, vcpu, "user", "runs user code");
     } else {
         use_code(u, vm, vcpu);
         stack.stop = gs_unwind(u, &regs, page_at, &pages, frame, FRAMES_MAX,
                                &stack.n);
         stack.era = gs_kernel_era(k, frame, stack.n);
-        mc_vcpu_stack(out, vcpu, &stack, args->limit);
+        print_walked(out, vcpu, &stack, args->limit);
     }
 }
 
@@ -148,6 +222,7 @@ bool mc_cmd_bt(McOut *out, const McArgs *args, GError **errp)
     if (!can_walk(out, args, errp)) {
         return false;
     }
+    out->symbols = mc_symbols(out->ctx);
     u = gs_unwinder_new(out->ctx->kernel);
     for (unsigned i = 0; i < out->ctx->vm->n_vcpus; i++) {
         if (!mc_given(args, MC_OPT_CPU) || args->cpu == i) {

@@ -7,8 +7,8 @@
  * first; then blocks are copied in batches under the tracer's lock, and printed
  * without it.
  */
+#include "monitor-cmds/commands/cache-row.h"
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/object-row.h"
 #include "monitor-cmds/commands/slab-view.h"
 
 #include <string.h>
@@ -132,22 +132,9 @@ static bool has_alias(const Show *s, uint64_t va, const char *name)
     return g_strv_contains((const char *const *)names->pdata, name);
 }
 
-/* The list of all caches is kept short. */
-static void put_aliases(const Show *s, McObjectRow *r, const GPtrArray *names)
-{
-    const char *const *name = (const char *const *)names->pdata;
-
-    if (!name[0]) {
-        return;
-    }
-    mc_object_add_list(r, "aliases", name);
-    if (s->args->name || s->out->verbose) {
-        g_autofree char *joined = g_strjoinv(",", (char **)names->pdata);
-
-        g_string_append(r->text, " aliases=");
-        mc_put_word(r->text, joined);
-    }
-}
+MC_OBJECTS(mc_cache_objects, &mc_cache_object, &mc_named_cache_object,
+           &mc_free_list_object, &mc_list_problem_object,
+           &mc_slab_letters_object, &mc_slot_object, &mc_unseen_object);
 
 /* ---- which caches -------------------------------------------------------- */
 
@@ -295,133 +282,54 @@ static void walk(Show *s, const KtSlabCache *c)
 
 /* ---- printing a cache ---------------------------------------------------- */
 
-/* Append what the map has: live blocks, and objects that are neither live nor
- * on a list: calls under way, objects that wait for RCU, or that were handed
- * out before ka recorded events. */
-static void put_map(const Show *s, McObjectRow *r)
+/* Print a row with the other names of the cache. The list of all caches is
+ * kept short. */
+static void print_row(const Show *s, const McObject *object, McCacheRow *row)
 {
-    const KtSlabSum *sum = &s->sum;
-    KtCacheId id;
-    bool known = kt_slabs_map_id(s->s, s->c, &id);
-    uint64_t live = known ? live_of(s, id) : 0;
-    bool complete = s->walked && kt_slabs_knows_cpus(s->s);
-    bool counted = complete && sum->kernel.objects != KT_NO_COUNT;
-    int64_t transit = sum->kernel.objects - live - sum->free;
+    g_autoptr(GPtrArray) names = aliases_of(s, row->va);
+    g_autofree char *joined = g_strjoinv(",", (char **)names->pdata);
 
-    mc_object_put_number(r, "live", true, live);
-    mc_object_put_number(r, "free", complete, sum->free);
-    g_string_append(r->text, " transit=");
-    if (counted) {
-        g_string_append_printf(r->text, "%" PRId64, transit);
-    } else {
-        g_string_append_c(r->text, '-');
+    if (*joined) {
+        row->aliases = (const char *const *)names->pdata;
+        row->names = s->args->name || s->out->verbose ? joined : NULL;
     }
-    mc_object_add(r, "transit", counted && transit >= 0, transit);
-    if (sum->rcu) {
-        mc_object_put_number(r, "rcu", true, sum->rcu);
-    }
-}
-
-static void put_slabinfo(const Show *s, McObjectRow *r)
-{
-    bool known = s->sum.kernel.objects != KT_NO_COUNT;
-    uint64_t all = s->sum.kernel.objects;
-    uint64_t active = all - s->sum.partial_free;
-
-    g_string_append(r->text, " slabinfo=");
-    if (known) {
-        g_string_append_printf(r->text, "%" PRIu64 "/%" PRIu64, active, all);
-    } else {
-        g_string_append_c(r->text, '-');
-    }
-    mc_object_add(r, "active_objs", known, active);
-    mc_object_add(r, "num_objs", known, all);
-}
-
-static void put_layout(const KtSlabCache *c, McObjectRow *r)
-{
-    mc_object_put_number(r, "order", true, c->order);
-    mc_object_put_number(r, "each", true, c->per_slab);
-    g_string_append_printf(r->text, " freeptr=+%x", c->offset);
-    mc_object_add(r, "freeptr", true, c->offset);
-    if (c->hardened) {
-        g_string_append(r->text, " hardened");
-    }
-    mc_object_add_word(r, "hardened", c->hardened ? "yes" : "no");
-    if (c->sheaf_capacity) {
-        mc_object_put_number(r, "sheaf", true, c->sheaf_capacity);
-    }
-    if (c->users > 1) {
-        mc_object_put_number(r, "merged", true, c->users);
-    }
-}
-
-/* Begin the row of a cache. */
-static void put_name(McObjectRow *r, uint64_t va, const char *name,
-                     uint32_t object_size, uint32_t size)
-{
-    mc_object_row_init(r);
-    mc_put_hex(r->text, va, 16);
-    g_string_append_c(r->text, ' ');
-    mc_put_word(r->text, name);
-    g_string_append_printf(r->text, " (%x/%x)", object_size, size);
-    mc_object_add_address(r, "va", va);
-    mc_object_add_word(r, "name", name);
-    mc_object_add(r, "object_size", true, object_size);
-    mc_object_add(r, "size", true, size);
+    mc_print(s->out, object, row);
 }
 
 static void print_cache(const Show *s)
 {
     const KtSlabCache *c = s->c;
-    g_autoptr(GPtrArray) names = aliases_of(s, c->va);
-    g_auto(McObjectRow) r;
+    const KtSlabSum *sum = &s->sum;
+    uint64_t all = sum->kernel.objects;
+    bool complete = s->walked && kt_slabs_knows_cpus(s->s);
+    KtCacheId id;
+    uint64_t live = kt_slabs_map_id(s->s, c, &id) ? live_of(s, id) : 0;
 
-    put_name(&r, c->va, c->name, c->object_size, c->size);
-    mc_object_put_number(&r, "slabs", s->sum.kernel.slabs != KT_NO_COUNT,
-                         s->sum.kernel.slabs);
-    put_map(s, &r);
-    put_slabinfo(s, &r);
-    put_layout(c, &r);
-    put_aliases(s, &r, names);
-    mc_object_print(s->out, MC_OBJ_CACHE, &r);
+    print_row(s, &mc_cache_object, &(McCacheRow) {
+        .va = c->va, .name = c->name, .object_size = c->object_size,
+        .size = c->size, .slabs = sum->kernel.slabs, .live = live,
+        .free = complete ? sum->free : KT_NO_COUNT,
+        .transit = all - live - sum->free,
+        .transit_known = complete && all != KT_NO_COUNT, .rcu = sum->rcu,
+        .active_objs = all != KT_NO_COUNT ? all - sum->partial_free :
+                                            KT_NO_COUNT,
+        .num_objs = all, .c = c, .merged = c->users > 1 ? c->users : 0 });
 }
 
 /* ---- printing lists ------------------------------------------------------ */
 
-static void put_parts(const Show *s, const KtSlabList *l, McObjectRow *r)
-{
-    const char *parts = kt_slab_list_parts(l->kind);
-    bool sheaf = !strcmp(parts, "sheaves");
-
-    if (sheaf && !strcmp(kt_slab_list_owner(l->kind), "cpu")) {
-        g_string_append_printf(r->text, " %" PRIu64 "/%u", l->objects,
-                               s->c->sheaf_capacity);
-        mc_object_add(r, "capacity", true, s->c->sheaf_capacity);
-    } else if (*parts) {
-        g_string_append_printf(r->text, " %" PRIu64 " %s, %" PRIu64 " free",
-                               l->parts, parts, l->objects);
-    } else {
-        g_string_append_printf(r->text, " %" PRIu64, l->objects);
-    }
-    mc_object_add(r, "parts", true, l->parts);
-    mc_object_add(r, "free", true, l->objects);
-}
-
 static void print_list(const Show *s, const KtSlabList *l)
 {
-    g_autofree char *name = mc_slab_list_text(l->kind, l->number);
-    g_auto(McObjectRow) r;
+    g_autofree char *list = mc_slab_list_text(l->kind, l->number);
+    const char *owner = kt_slab_list_owner(l->kind);
+    const char *units = kt_slab_list_parts(l->kind);
+    bool sheaf = !strcmp(units, "sheaves") && !strcmp(owner, "cpu");
 
-    mc_object_row_init(&r);
-    g_string_append_printf(r.text, "%s%u %s", kt_slab_list_owner(l->kind),
-                           l->number, kt_slab_list_name(l->kind));
-    mc_object_add_word(&r, "list", name);
-    put_parts(s, l, &r);
-    if (l->first) {
-        mc_object_put_address(&r, "next", true, l->first);
-    }
-    mc_object_print(s->out, MC_OBJ_FREE_LIST, &r);
+    mc_print(s->out, &mc_free_list_object, &(McFreeListRow) {
+        .owner = owner, .name = kt_slab_list_name(l->kind),
+        .number = l->number, .list = list, .l = l, .units = units,
+        .capacity = sheaf ? s->c->sheaf_capacity : 0, .parts = l->parts,
+        .free = l->objects, .next = l->first });
 }
 
 /* Print the objects of a list; the limit is for each list. */
@@ -439,26 +347,21 @@ static void print_objects(const Show *s, const List *l)
         }
     }
     if (end < l->end) {
-        s->out->format->more(s->out, l->end - end);
+        mc_more(s->out, l->end - end);
     }
 }
 
-/* The slabs that are on no list. */
+/* Print how many slabs are on no list. */
 static void print_full(const Show *s)
 {
-    uint64_t n = s->sum.kernel.slabs - s->sum.listed;
-    g_auto(McObjectRow) r;
+    const KtSlabSum *sum = &s->sum;
 
-    mc_object_row_init(&r);
-    if (s->sum.kernel.slabs == KT_NO_COUNT || !kt_slabs_knows_cpus(s->s) ||
-        s->sum.kernel.slabs <= s->sum.listed ||
-        mc_given(s->args, MC_OPT_CPU) || mc_given(s->args, MC_OPT_NODE)) {
-        return;
+    if (sum->kernel.slabs != KT_NO_COUNT && kt_slabs_knows_cpus(s->s) &&
+        sum->kernel.slabs > sum->listed && !mc_given(s->args, MC_OPT_CPU) &&
+        !mc_given(s->args, MC_OPT_NODE)) {
+        mc_print(s->out, &mc_free_list_object, &(McFreeListRow) {
+            .list = "full", .parts = sum->kernel.slabs - sum->listed });
     }
-    g_string_append_printf(r.text, "full %" PRIu64 " slabs", n);
-    mc_object_add_word(&r, "list", "full");
-    mc_object_add(&r, "parts", true, n);
-    mc_object_print(s->out, MC_OBJ_FREE_LIST, &r);
 }
 
 static void print_problems(const Show *s)
@@ -484,12 +387,12 @@ static void print_lists(const Show *s)
     print_full(s);
     print_problems(s);
     if (!s->walked) {
-        s->out->format->none(s->out, "free pointers are stored in a way that "
-                                     "is not known: only sheaves are walked");
+        mc_remark(s->out, "free pointers are stored in a way that "
+                  "is not known: only sheaves are walked");
     }
     if (!kt_slabs_knows_cpus(s->s)) {
-        s->out->format->none(s->out, "lists of CPUs: it is not known where "
-                                     "the memory of the CPUs is");
+        mc_remark(s->out, "lists of CPUs: it is not known where "
+                  "the memory of the CPUs is");
     }
 }
 
@@ -509,23 +412,11 @@ static void print_letters(const Show *s)
                               KT_NO_SLOT);
     }
     if (n < slabs->len) {
-        s->out->format->more(s->out, slabs->len - n);
+        mc_more(s->out, slabs->len - n);
     }
 }
 
 /* ---- without types ------------------------------------------------------- */
-
-static void print_one_named(const Show *s, KtCacheId id,
-                            const KtCacheInfo *info)
-{
-    g_autoptr(GPtrArray) names = aliases_of(s, info->va);
-    g_auto(McObjectRow) r;
-
-    put_name(&r, info->va, info->name, info->object_size, info->size);
-    mc_object_put_number(&r, "live", true, live_of(s, id));
-    put_aliases(s, &r, names);
-    mc_object_print(s->out, MC_OBJ_CACHE, &r);
-}
 
 /* Print the caches that events named, and their live blocks. */
 static void print_named(const Show *s, const char *why)
@@ -536,10 +427,13 @@ static void print_named(const Show *s, const char *why)
     for (unsigned i = 1; i <= UINT16_MAX && !s->out->closed &&
          kt_tracer_cache(t, (KtCacheId) { i }, &info); i++) {
         if (!info.destroyed && is_named(s, info.va, info.name)) {
-            print_one_named(s, (KtCacheId) { i }, &info);
+            print_row(s, &mc_named_cache_object, &(McCacheRow) {
+                .va = info.va, .name = info.name,
+                .object_size = info.object_size, .size = info.size,
+                .live = live_of(s, (KtCacheId) { i }) });
         }
     }
-    s->out->format->none(s->out, why);
+    mc_remark(s->out, why);
 }
 
 /* ---- the command --------------------------------------------------------- */
@@ -559,7 +453,7 @@ static void print_caches(Show *s)
         }
     }
     if (n < s->caches->len) {
-        s->out->format->more(s->out, s->caches->len - n);
+        mc_more(s->out, s->caches->len - n);
     }
 }
 

@@ -22,6 +22,79 @@ static bool is_live(const McOut *out, GError **errp)
     return !out->ctx->journal;
 }
 
+/* ---- rows ---------------------------------------------------------------- */
+
+typedef struct NextRow {
+    const char *next;
+    unsigned more, ended;
+    uint64_t overwritten;
+} NextRow;
+
+static const McColumn next_columns[] = {
+    MC_COLUMN(NextRow, next, WORD, "-- next %", "where to go on"),
+    MC_COLUMN(NextRow, more, NUMBER, " more %",
+              "1 if there are more already"),
+    MC_COLUMN(NextRow, ended, NUMBER, " ended %", "sessions that ended"),
+    MC_COLUMN(NextRow, overwritten, NUMBER, " overwritten %",
+              "calls replaced by newer ones before they were read"),
+    MC_END
+};
+static const McObject next_object = {
+    "calls_next", "ka calls --after, at the end", { next_columns },
+    .line = true,
+};
+
+static const McColumn request_columns[] = {
+    MC_COLUMN(KtWatchInfo, id, NUMBER, "%: ", "its number"),
+    MC_COLUMN(KtWatchInfo, text, TEXT, "ka calls add %", "its words"),
+    MC_KEY("points", KtWatchInfo, n_points, NUMBER,
+           " (% function{|s})", "number of functions that it matches"),
+    MC_END
+};
+static const McObject request_object = {
+    "call_request", "ka calls points, first: a request of ka calls add",
+    { request_columns },
+};
+
+typedef struct PointRow {
+    KtPointInfo p;
+    uint64_t per_second;
+} PointRow;
+
+static bool get_args_from(const McOut *o, const McColumn *c, const void *row,
+                          McValue *v)
+{
+    v->s = ((const PointRow *)row)->p.name.proto ? "types" : "registers";
+    return true;
+}
+
+static const McColumn point_columns[] = {
+    MC_KEY(NULL, PointRow, p.va, ADDRESS, "% ", NULL),
+    MC_KEY("function", PointRow, p.name.name, TEXT, "%", "its name"),
+    MC_KEY("module", PointRow, p.name.module, TEXT, "[%]", "its module",
+           .flags = MC_OMIT),
+    MC_GET("args_from", get_args_from, WORD, NULL, "types or registers"),
+    MC_KEY("va", PointRow, p.va, ADDRESS, NULL, "its address"),
+    MC_KEY("request", PointRow, p.request, NUMBER, " request=%",
+           "id of the request"),
+    MC_KEY("calls", PointRow, p.calls, NUMBER, " calls=%",
+           "number of entries"),
+    MC_COLUMN(PointRow, per_second, NUMBER, " per_second=%",
+              "entries in a second"),
+    MC_KEY("derefs", PointRow, p.n_derefs, NUMBER, " derefs=%",
+           "values of --deref that its calls have",
+           .flags = MC_ZERO | MC_OMIT),
+    MC_ONLY_TEXT(" raw registers", MC_UNLESS(PointRow, p.name.proto)),
+    MC_END
+};
+static const McObject point_object = {
+    "call_point", "ka calls points: a watched function", { point_columns },
+};
+
+MC_OBJECTS(mc_calls_objects,
+           &mc_call_object, &mc_session_object, &next_object, &request_object,
+           &point_object);
+
 /* ---- ka calls ------------------------------------------------------------ */
 
 /**
@@ -144,10 +217,10 @@ static GArray *make_rows(const Listing *l)
 static void print_lines(McOut *out, const GArray *rows, uint64_t left)
 {
     for (unsigned i = 0; i < rows->len && !out->closed; i++) {
-        out->format->call(out, &g_array_index(rows, McCallRow, i));
+        mc_print_call(out, &g_array_index(rows, McCallRow, i));
     }
     if (left) {
-        out->format->more(out, left);
+        mc_more(out, left);
     }
 }
 
@@ -156,11 +229,11 @@ static void print_none(McOut *out, const McArgs *args)
     KtCallsStats stats;
 
     kt_calls_stats(out->ctx->tracer, &stats);
-    out->format->none(out, stats.kept + stats.unfinished ?
-                      "no calls match" : stats.bytes ?
-                      "no calls were recorded" :
-                      out->ctx->journal ? "the journal has no calls" :
-                      "no calls: ka calls add <func> watches a function");
+    mc_remark(out, stats.kept + stats.unfinished ?
+              "no calls match" : stats.bytes ?
+              "no calls were recorded" :
+              out->ctx->journal ? "the journal has no calls" :
+              "no calls: ka calls add <func> watches a function");
 }
 
 static void print_listing(Listing *l)
@@ -210,19 +283,12 @@ static void print_next(const Listing *l, const uint64_t *seq, unsigned n,
                        uint64_t lost)
 {
     g_autoptr(GString) place = g_string_new(NULL);
-    g_autofree char *text = NULL;
 
     for (unsigned i = 0; i < n; i++) {
         g_string_append_printf(place, "%s%" PRIu64, i ? "." : "", seq[i]);
     }
-    text = g_strdup_printf("-- next %s more %u ended %u overwritten %" PRIu64,
-                           place->str, l->more, l->ended, lost);
-    const McStat figures[] = {
-        { .key = "next", .s = place->str }, { .key = "more", .u = l->more },
-        { .key = "ended", .u = l->ended }, { .key = "overwritten", .u = lost },
-    };
-    l->out->format->sum(l->out, MC_OBJ_CALLS_NEXT, figures,
-                        G_N_ELEMENTS(figures), text);
+    mc_print(l->out, &next_object, &(NextRow) {
+        place->str, l->more, l->ended, lost });
 }
 
 static void print_part(Listing *l, unsigned n_cpus, bool goes_on)
@@ -375,7 +441,7 @@ static bool print_request(const KtWatchInfo *info, void *opaque)
 {
     Points *p = opaque;
 
-    p->out->format->call_request(p->out, info);
+    mc_print(p->out, &request_object, info);
     p->requests++;
     return true;
 }
@@ -387,7 +453,7 @@ static bool print_point(const KtPointInfo *info, void *opaque)
     uint64_t ms = ns / 1000000;
     uint64_t per_second = ms ? info->calls * 1000 / ms : 0;
 
-    p->out->format->call_point(p->out, info, per_second);
+    mc_print(p->out, &point_object, &(PointRow) { *info, per_second });
     if (per_second > OFTEN_PER_SECOND) {
         g_string_append_printf(p->often, "%s%s", p->often->len ? ", " : "",
                                info->name.name);
@@ -407,7 +473,7 @@ bool mc_cmd_calls_points(McOut *out, const McArgs *args, GError **errp)
     kt_calls_requests(out->ctx->tracer, print_request, &p);
     kt_calls_points(out->ctx->tracer, print_point, &p);
     if (!p.requests) {
-        out->format->none(out, "no function is watched");
+        mc_remark(out, "no function is watched");
     }
     if (often->len && !mc_given(args, MC_OPT_JSON)) {
         mc_out_printf(out, "more than %u calls a second slow the guest: %s",

@@ -16,6 +16,13 @@ McRunFn *const mc_command_functions[MC_CMD__COUNT] = {
 #include "monitor-cmds/table/commands.def"
 };
 
+const McObject *const mc_no_objects[] = { NULL };
+const McObject *const *const mc_command_objects[MC_CMD__COUNT] = {
+#define MC_COMMAND(id, word, topic, args, params, options, run, objects, ...) \
+    [MC_CMD_##id] = objects,
+#include "monitor-cmds/table/commands.def"
+};
+
 /* Return true if the line asks for JSON, even if it could not be parsed. */
 static bool wants_json(const McArgs *args, const char *line)
 {
@@ -76,7 +83,7 @@ static void set_long_form(McOut *out, const McArgs *args)
 static void set_format(McOut *out, const McArgs *args)
 {
     if (mc_given(args, MC_OPT_JSON)) {
-        out->format = &mc_format_json;
+        out->json = true;
     }
     if (mc_given(args, MC_OPT_SYMBOLS)) {
         out->symbols = mc_symbols(out->ctx);
@@ -126,9 +133,8 @@ int mc_run(const McContext *ctx, const char *line)
     mc_out_init(&out, ctx);
     ok = run(&out, &args, line, &err);
     if (!ok) {
-        out.format = wants_json(&args, line) ? &mc_format_json :
-                                               &mc_format_text;
-        out.format->fail(&out, err->message);
+        out.json = wants_json(&args, line);
+        mc_fail(&out, err->message);
     }
     mc_out_deinit(&out);
     return !ok ? 1 : out.closed ? 2 : 0;

@@ -7,7 +7,7 @@
 #ifndef MC_COMMANDS_H
 #define MC_COMMANDS_H
 
-#include "monitor-cmds/output/format.h"
+#include "monitor-cmds/output/row.h"
 #include "monitor-cmds/parse/parse.h"
 
 /**
@@ -18,11 +18,14 @@
  */
 typedef bool McRunFn(McOut *out, const McArgs *args, GError **errp);
 
-/* The functions of the rows: mc_cmd_show() and so on. */
-#define MC_COMMAND(id, word, topic, args, params, options, run, ...) \
-    McRunFn run;
+/* The functions of the rows, mc_cmd_show() and so on, and the kinds of rows
+ * that they print, ended by NULL. */
+#define MC_COMMAND(id, word, topic, args, params, options, run, objects, ...) \
+    McRunFn run; \
+    extern const McObject *const objects[];
 #include "monitor-cmds/table/commands.def"
 extern McRunFn *const mc_command_functions[MC_CMD__COUNT];
+extern const McObject *const *const mc_command_objects[MC_CMD__COUNT];
 
 /** mc_help_command() - print the help page of one command (help.c) */
 void mc_help_command(McOut *out, const McCommand *c);

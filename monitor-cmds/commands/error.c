@@ -6,9 +6,9 @@
  * numbers, under the tracer's lock, and printed without it.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/block-row.h"
 #include "monitor-cmds/commands/instruction.h"
 #include "monitor-cmds/output/format-kasan.h"
-#include "monitor-cmds/output/identity-row.h"
 
 /**
  * struct Errors - state of a listing
@@ -52,6 +52,51 @@ static void next_batch(Errors *s, const McRange *r)
     kt_query_errors(s->t, r->lo, r->hi, collect, s);
     kt_query_end(s->t);
 }
+
+/* ---- rows ---------------------------------------------------------------- */
+
+static bool get_double_frees(const McOut *o, const McColumn *c,
+                             const void *row, McValue *v)
+{
+    v->s = ((const KtStats *)row)->unseen ? "unknown" : "known";
+    return true;
+}
+
+static bool get_tracing(const McOut *o, const McColumn *c, const void *row,
+                        McValue *v)
+{
+    v->s = kt_tracer_enabled(o->ctx->tracer) ? "on" : "off";
+    return true;
+}
+
+static const McColumn clean_columns[] = {
+    MC_COLUMN(KtStats, events, NUMBER, NULL,
+              "number of events that were checked"),
+    MC_END
+};
+static const McObject clean_object = {
+    "clean", "ka error: there is no error, and nothing is missing",
+    { clean_columns }, .line = true,
+};
+
+static const McColumn incomplete_columns[] = {
+    MC_COLUMN(KtStats, errors_dropped, NUMBER, NULL,
+              "errors found and not kept"),
+    MC_COLUMN(KtStats, complete, YES_NO, NULL, "no if tracing began late"),
+    MC_COLUMN(KtStats, gap, YES_NO, NULL, "yes if events were not recorded"),
+    MC_GET("double_frees", get_double_frees, WORD, NULL,
+           "known, or unknown if calls that hand out memory were not "
+           "recorded"),
+    MC_GET("tracing", get_tracing, WORD, NULL, "on or off"),
+    MC_END
+};
+static const McObject incomplete_object = {
+    "incomplete", "ka error, before the errors or instead of clean: there may "
+    "be more errors", { clean_columns, incomplete_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_error_objects,
+           &mc_error_object, &clean_object, &incomplete_object);
 
 /* ---- what is not in the list --------------------------------------------- */
 
@@ -134,15 +179,7 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
 static void print_incomplete(McOut *out, const KtStats *stats,
                              const char *text)
 {
-    out->format->sum(out, MC_OBJ_INCOMPLETE, (McStat[]) {
-        { .key = "events", .u = stats->events },
-        { .key = "errors_dropped", .u = stats->errors_dropped },
-        { .key = "complete", .s = stats->complete ? "yes" : "no" },
-        { .key = "gap", .s = stats->gap ? "yes" : "no" },
-        { .key = "double_frees", .s = stats->unseen ? "unknown" : "known" },
-        { .key = "tracing",
-          .s = kt_tracer_enabled(out->ctx->tracer) ? "on" : "off" },
-    }, 6, text);
+    mc_print_line(out, &incomplete_object, stats, text);
 }
 
 /* Print the warning that precedes the first row, if errors may be missing. */
@@ -183,7 +220,7 @@ static void print_clean(McOut *out, const Errors *s, const McArgs *args)
     g_string_append_printf(text, "; %" PRIu64 " events checked%s",
                            stats.events, nothing);
     if (!why) {
-        out->format->clean(out, stats.events, text->str);
+        mc_print_line(out, &clean_object, &stats, text->str);
         return;
     }
     if (!*nothing) {
@@ -213,21 +250,13 @@ static bool read_instruction(const McOut *out, const KtError *e,
 
 static void print_error(McOut *out, const KtError *e, const McArgs *args)
 {
-    g_autoptr(McIdentity) id = NULL;
     GsInstruction insn;
-    bool known;
 
     if (args->form == MC_FORM_KASAN) {
         mc_print_kasan(out, e);
-        return;
+    } else {
+        mc_print_error(out, e, read_instruction(out, e, &insn) ? &insn : NULL);
     }
-    known = read_instruction(out, e, &insn);
-    id = mc_prints_identity(out) ? mc_identity_of_error(out, e) : NULL;
-    out->format->row(out, &(McRow) {
-        .error = e, .block = e->has_block ? &e->block : NULL,
-        .insn = known ? &insn : NULL, .identity = id,
-        .page_shift = out->ctx->kernel_found ?
-                      gs_kernel_page_shift(out->ctx->kernel) : 0 });
 }
 
 static uint64_t print_errors(McOut *out, Errors *s, const McArgs *args,
@@ -272,7 +301,7 @@ bool mc_cmd_error(McOut *out, const McArgs *args, GError **errp)
     if (!shown && !out->closed) {
         print_clean(out, &s, args);
     } else if (more) {
-        out->format->more(out, more);
+        mc_more(out, more);
     }
     return true;
 }

@@ -7,6 +7,8 @@
  * the command line may be a symbol, then for the listing.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/event-row.h"
+#include "monitor-cmds/output/log-row.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +25,8 @@ typedef struct Events {
     GHashTable *starts;
     uint64_t shown, more;
 } Events;
+
+MC_OBJECTS(mc_events_objects, &mc_event_object, &mc_control_object);
 
 static uint64_t last_of(const KtEvent *ev)
 {
@@ -87,7 +91,7 @@ static bool on_event(void *opaque, const KtEvent *ev)
     if (mc_given(e->args, MC_OPT_SYMBOLS)) {
         e->out->symbols = kt_replay_kernel(e->replay);
     }
-    e->out->format->event(e->out, ev, NULL);
+    mc_print_event(e->out, ev, NULL);
     e->shown++;
     return !e->out->closed;
 }
@@ -133,7 +137,7 @@ static bool on_control(void *opaque, KtReplayControl control, uint64_t value)
     }
     if (in_time(e, kt_replay_info(e->replay)->read_us) &&
         e->shown < e->args->limit) {
-        e->out->format->mark(e->out, control_names[control], value);
+        mc_print_control(e->out, control_names[control], value);
     }
     return !e->out->closed;
 }
@@ -154,7 +158,7 @@ static bool on_log(void *opaque, const KtLogLine *line, const void *text)
         return true;
     }
     mc_log_row(kt_replay_tracer(e->replay), &row, comm);
-    e->out->format->log_event(e->out, &row);
+    mc_print_log_event(e->out, &row);
     e->shown++;
     return !e->out->closed;
 }
@@ -204,10 +208,10 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
     kt_replay_run(replay, &plan);
     out->ctx = ctx;
     if (e.more) {
-        out->format->more(out, e.more);
+        mc_more(out, e.more);
     }
     if (!e.shown) {
-        out->format->none(out, "no events");
+        mc_remark(out, "no events");
     }
     warn_damage(kt_replay_info(replay), ctx->journal, warned);
 }

@@ -12,54 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIGURES_MAX 32
-
-/** struct Row - an object that is being made. @strings: (owned) of figures */
-typedef struct Row {
-    McStat figure[FIGURES_MAX];
-    unsigned n;
-    GPtrArray *strings;
-} Row;
-
-static void row_init(Row *r)
-{
-    r->n = 0;
-    r->strings = g_ptr_array_new_with_free_func(g_free);
-}
-
-static void row_deinit(Row *r)
-{
-    g_ptr_array_unref(r->strings);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Row, row_deinit)
-
-static void put(Row *r, const char *key, uint64_t value)
-{
-    r->figure[r->n++] = (McStat) { .key = key, .u = value };
-}
-
-static void put_hex(Row *r, const char *key, uint64_t value)
-{
-    r->figure[r->n++] = (McStat) { .key = key, .u = value, .hex = true };
-}
-
-/* @text: (owned by the row, nullable) */
-static void put_own(Row *r, const char *key, char *text)
-{
-    g_ptr_array_add(r->strings, text);
-    r->figure[r->n++] = (McStat) { .key = key, .s = text, .unknown = !text };
-}
-
-static void put_text(Row *r, const char *key, const char *text)
-{
-    put_own(r, key, g_strdup(text));
-}
-
-static void print(McOut *out, McObjectId id, const Row *r, const char *text)
-{
-    out->format->sum(out, id, r->figure, r->n, text);
-}
-
 /* Return true if there is a VM: of the faults only the log is in a journal. */
 static bool has_vm(const McOut *out, GError **errp)
 {
@@ -117,26 +69,38 @@ static void add_function(void *opaque, const char *function, const char *fails)
     f->n++;
 }
 
+typedef struct PointRow {
+    const char *name, *names;
+    unsigned functions;
+} PointRow;
+
+static const McColumn point_columns[] = {
+    MC_COLUMN(PointRow, name, TEXT, NULL, "its name"),
+    MC_COLUMN(PointRow, functions, NUMBER, NULL, "number of its functions"),
+    MC_COLUMN(PointRow, names, TEXT, NULL, "their names"),
+    MC_END
+};
+static const McObject point_object = {
+    "fault_point", "ka fault points", { point_columns }, .line = true,
+};
+MC_OBJECTS(mc_fault_points_objects, &point_object);
+
 static void print_point(McOut *out, const McArgs *args,
                         const KtFaultPointInfo *point)
 {
     g_autoptr(GString) list = g_string_new(NULL);
     g_autofree char *text = NULL;
-    g_auto(Row) row;
     Functions f = { list, 0, NULL };
 
     kt_fault_point_each(out->ctx->tracer, mc_symbols(out->ctx), point->name,
                         add_function, &f);
-    row_init(&row);
-    put_text(&row, "name", point->name);
-    put(&row, "functions", f.n);
-    put_text(&row, "names", list->len ? list->str + 1 : "");
     text = g_strdup_printf("%-8s  %s (%u function%s%s%s%s%s", point->name,
                            point->help, f.n, f.n == 1 ? "" : "s",
                            mc_symbols(out->ctx) ? " in this kernel" : "",
                            out->verbose && f.n ? ":" : "",
                            out->verbose ? list->str : "", ")");
-    print(out, MC_OBJ_FAULT_POINT, &row, text);
+    mc_print_line(out, &point_object, &(PointRow) {
+        point->name, list->len ? list->str + 1 : "", f.n }, text);
 }
 
 bool mc_cmd_fault_points(McOut *out, const McArgs *args, GError **errp)
@@ -163,6 +127,21 @@ static KtFaultSpec spec_of(const McArgs *args, const char *task)
     };
 }
 
+typedef struct AddedRow {
+    uint32_t rule;
+    const char *command;
+} AddedRow;
+
+static const McColumn added_columns[] = {
+    MC_COLUMN(AddedRow, rule, NUMBER, "rule %: ", "its number"),
+    MC_COLUMN(AddedRow, command, TEXT, "%", "the command that adds it"),
+    MC_END
+};
+static const McObject added_object = {
+    "fault_added", "ka fault add", { added_columns }, .line = true,
+};
+MC_OBJECTS(mc_fault_add_objects, &added_object);
+
 bool mc_cmd_fault_add(McOut *out, const McArgs *args, GError **errp)
 {
     const McFilter *f = &args->filter;
@@ -170,35 +149,40 @@ bool mc_cmd_fault_add(McOut *out, const McArgs *args, GError **errp)
         f->has_pid ? g_strdup_printf("%" PRIu64, f->pid) : g_strdup(f->task);
     KtFaultSpec spec = spec_of(args, task);
     g_autofree char *command = kt_fault_spec_command(&spec);
-    g_autofree char *text = NULL;
-    g_auto(Row) row;
     uint32_t id;
 
-    row_init(&row);
     id = may_change(out, errp) && may_do(out, spec.action, errp) ?
              kt_faults_add(out->ctx->tracer, mc_symbols(out->ctx), &spec,
                            errp) : 0;
     if (!id) {
         return false;
     }
-    put(&row, "rule", id);
-    put_text(&row, "command", command);
-    text = g_strdup_printf("rule %u: %s", id, command);
-    print(out, MC_OBJ_FAULT_ADDED, &row, text);
+    mc_print(out, &added_object, &(AddedRow) { id, command });
     return true;
 }
+
+typedef struct CountRow {
+    uint64_t n;
+} CountRow;
+
+static const McColumn deleted_columns[] = {
+    MC_KEY("deleted", CountRow, n, NUMBER,
+           "% rule{|s} deleted; the log stays", "number of rules"),
+    MC_END
+};
+static const McObject deleted_object = {
+    "fault_deleted", "ka fault del", { deleted_columns }, .line = true,
+};
+MC_OBJECTS(mc_fault_del_objects, &deleted_object);
 
 bool mc_cmd_fault_del(McOut *out, const McArgs *args, GError **errp)
 {
     g_autofree char *quoted = mc_quote(args->name);
-    g_autofree char *text = NULL;
-    g_auto(Row) row;
     bool all = !strcmp(args->name, "all");
     char *end;
     unsigned long id = strtoul(args->name, &end, 10);
     unsigned n = 0;
 
-    row_init(&row);
     if (!may_change(out, errp)) {
         return false;
     }
@@ -212,10 +196,7 @@ bool mc_cmd_fault_del(McOut *out, const McArgs *args, GError **errp)
                     "all", quoted);
         return false;
     }
-    put(&row, "deleted", n);
-    text = g_strdup_printf("%u rule%s deleted; the log stays", n,
-                           n == 1 ? "" : "s");
-    print(out, MC_OBJ_FAULT_DELETED, &row, text);
+    mc_print(out, &deleted_object, &(CountRow) { n });
     return true;
 }
 
@@ -238,17 +219,6 @@ static bool copy_rule(const KtFaultRule *rule, void *opaque)
     return true;
 }
 
-/* Append " name=value" for each counter that is not 0. */
-static void append_refusals(GString *s, const KtFaultRule *r)
-{
-    for (unsigned i = 0; i < KT_REFUSED__COUNT; i++) {
-        if (r->refused[i]) {
-            g_string_append_printf(s, " %s=%" PRIu64, kt_fault_refusal_name(i),
-                                   r->refused[i]);
-        }
-    }
-}
-
 static uint64_t sum_refused(const KtFaultRule *r)
 {
     uint64_t n = 0;
@@ -259,52 +229,53 @@ static uint64_t sum_refused(const KtFaultRule *r)
     return n;
 }
 
-static char *rule_text(const McOut *out, const RuleRow *row)
+static bool get_refused(const McOut *o, const McColumn *c, const void *row,
+                        McValue *v)
 {
-    const KtFaultRule *r = &row->rule;
-    GString *s = g_string_new(NULL);
-
-    g_string_append_printf(s, "%u: %s  # calls=%" PRIu64 " selected=%" PRIu64
-                           " done=%" PRIu64 " refused=%" PRIu64, r->id,
-                           row->command, r->calls, r->selected, r->done,
-                           sum_refused(r));
-    if (out->verbose) {
-        g_string_append_printf(s, " unknown=%" PRIu64 " divided=%" PRIu64
-                               " stacks=%u functions=%u left_out=%u fails=%s",
-                               r->unknown, r->divided, r->stacks,
-                               r->n_functions, r->left_out, r->fails);
-        append_refusals(s, r);
-    }
-    return g_string_free(s, FALSE);
+    v->u = sum_refused(&((const RuleRow *)row)->rule);
+    return true;
 }
 
-static void print_rule(McOut *out, const RuleRow *rule)
-{
-    const KtFaultRule *r = &rule->rule;
-    g_autofree char *text = rule_text(out, rule);
-    g_auto(Row) row;
+#define R(key_, member_, look_, text_, help_, ...) \
+    MC_KEY(key_, RuleRow, rule.member_, look_, text_, help_, __VA_ARGS__)
 
-    row_init(&row);
-    put(&row, "rule", r->id);
-    put_text(&row, "command", rule->command);
-    put(&row, "calls", r->calls);
-    put(&row, "selected", r->selected);
-    put(&row, "done", r->done);
-    put(&row, "refused", sum_refused(r));
-    put(&row, "unknown", r->unknown);
-    put(&row, "divided", r->divided);
-    put(&row, "stacks", r->stacks);
-    put(&row, "functions", r->n_functions);
-    put(&row, "left_out", r->left_out);
-    put_text(&row, "fails", r->fails);
-    for (unsigned i = 0; i < KT_REFUSED__COUNT; i++) {
-        put_own(&row, NULL, g_strconcat("refused_", kt_fault_refusal_name(i),
-                                        NULL));
-        row.figure[row.n - 1] = (McStat) {
-            .key = row.figure[row.n - 1].s, .u = r->refused[i] };
-    }
-    print(out, MC_OBJ_FAULT_RULE, &row, text);
-}
+/* The names of the reasons are those of kt_fault_refusal_name(). */
+#define REFUSED(key_, id_) \
+    R("refused_" key_, refused[KT_REFUSED_##id_], NUMBER, " " key_ "=%", \
+      "refused for this reason", .flags = MC_IF_SET | MC_TEXT_V)
+
+static const McColumn rule_columns[] = {
+    R("rule", id, NUMBER, "%: ", "its number"),
+    MC_COLUMN(RuleRow, command, TEXT, "%  # ", "the command that adds it"),
+    R("calls", calls, NUMBER, "calls=%", "calls that it looked at"),
+    R("selected", selected, NUMBER, " selected=%", "calls that it means"),
+    R("done", done, NUMBER, " done=%", "calls with which it did what it does"),
+    MC_GET("refused", get_refused, NUMBER, " refused=%",
+           "calls that it left alone"),
+    R("unknown", unknown, NUMBER, " unknown=%",
+      "calls of which the condition could not be told", .flags = MC_TEXT_V),
+    R("divided", divided, NUMBER, " divided=%",
+      "calls whose condition divided by 0", .flags = MC_TEXT_V),
+    R("stacks", stacks, NUMBER, " stacks=%",
+      "different stacks that were counted", .flags = MC_TEXT_V),
+    R("functions", n_functions, NUMBER, " functions=%",
+      "number of functions", .flags = MC_TEXT_V),
+    R("left_out", left_out, NUMBER, " left_out=%",
+      "others of the set, which cannot fail", .flags = MC_TEXT_V),
+    R("fails", fails, TEXT, " fails=%", "what a failed call returns",
+      .flags = MC_TEXT_V),
+    REFUSED("inner", INNER), REFUSED("internal", INSIDE),
+    REFUSED("nofail", NOFAIL), REFUSED("panics", PANICS),
+    REFUSED("early", EARLY), REFUSED("times", TIMES),
+    REFUSED("log_full", LOG_FULL), REFUSED("stacks_full", STACKS_FULL),
+    REFUSED("unsafe", UNSAFE),
+    MC_END
+};
+G_STATIC_ASSERT(KT_REFUSED__COUNT == 9);
+static const McObject rule_object = {
+    "fault_rule", "ka fault list", { rule_columns }, .line = true,
+};
+MC_OBJECTS(mc_fault_list_objects, &rule_object);
 
 bool mc_cmd_fault_list(McOut *out, const McArgs *args, GError **errp)
 {
@@ -316,26 +287,32 @@ bool mc_cmd_fault_list(McOut *out, const McArgs *args, GError **errp)
     }
     kt_faults_foreach(out->ctx->tracer, copy_rule, rows);
     for (unsigned i = 0; i < rows->len && !out->closed; i++) {
-        print_rule(out, &g_array_index(rows, RuleRow, i));
+        mc_print(out, &rule_object, &g_array_index(rows, RuleRow, i));
     }
     if (!rows->len) {
-        out->format->none(out, "no rules; ka fault add makes one");
+        mc_remark(out, "no rules; ka fault add makes one");
     }
     if (kt_faults_log_is_full(out->ctx->tracer)) {
-        out->format->none(out, "the log is full, so no more calls are made to "
-                          "fail");
+        mc_remark(out, "the log is full, so no more calls are made to "
+                  "fail");
     }
     return true;
 }
 
+static const McColumn seed_columns[] = {
+    MC_KEY("seed", CountRow, n, NUMBER, "seed %", "of chances"),
+    MC_END
+};
+static const McObject seed_object = {
+    "fault_seed", "ka fault seed", { seed_columns }, .line = true,
+};
+MC_OBJECTS(mc_fault_seed_objects, &seed_object);
+
 bool mc_cmd_fault_seed(McOut *out, const McArgs *args, GError **errp)
 {
     KtTracer *t = out->ctx->tracer;
-    g_autofree char *text = NULL;
     uint64_t seed;
-    g_auto(Row) row;
 
-    row_init(&row);
     if (!(args->name ? may_change(out, errp) : has_vm(out, errp))) {
         return false;
     }
@@ -345,112 +322,94 @@ bool mc_cmd_fault_seed(McOut *out, const McArgs *args, GError **errp)
         }
         kt_faults_set_seed(t, seed);
     }
-    seed = kt_faults_seed(t);
-    put(&row, "seed", seed);
-    text = g_strdup_printf("seed %" PRIu64, seed);
-    print(out, MC_OBJ_FAULT_SEED, &row, text);
+    mc_print(out, &seed_object, &(CountRow) { kt_faults_seed(t) });
     return true;
 }
 
 /* ---- the log ------------------------------------------------------------ */
 
-/* Return (owned) the frames of a stack, a blank between. */
-static char *frames_text(const McOut *out, KtStackId id)
+/** struct RecordRow - @command: repeats the fault */
+typedef struct RecordRow {
+    KtFaultRecord r;
+    const char *command, *args;
+} RecordRow;
+
+static void put_task(McOut *o, GString *s, const void *row, bool json)
 {
-    McStack stack = mc_stack(out->ctx->tracer, id);
-    GString *s = g_string_new(NULL);
-
-    for (unsigned i = 0; i < stack.n; i++) {
-        McFrame f = mc_frame(&stack, i);
-
-        g_string_append(s, i ? " " : "");
-        mc_put_pc(s, out->symbols, &f);
-    }
-    return g_string_free(s, FALSE);
-}
-
-static void put_task(const McOut *out, Row *row, GString *s, KtTaskId id)
-{
-    g_autoptr(GString) name = g_string_new(NULL);
+    const KtTaskId id = ((const RecordRow *)row)->r.task;
     char comm[17];
     uint32_t pid;
 
-    if (kt_tracer_task(out->ctx->tracer, id, &pid, comm)) {
-        put(row, "pid", pid);
-        put_text(row, "comm", comm);
-        mc_put_word(name, comm);
-        g_string_append_printf(s, " task=%s/%u", name->str, pid);
+    if (kt_tracer_task(o->ctx->tracer, id, &pid, comm)) {
+        mc_put_word(s, comm);
+        g_string_append_printf(s, "/%u", pid);
     } else {
-        put_own(row, "pid", NULL);
-        put_own(row, "comm", NULL);
-        g_string_append(s, " task=?");
+        g_string_append_c(s, '?');
     }
 }
 
-static void put_record(Row *row, const KtFaultRecord *r)
+static bool get_task(const McOut *o, const McColumn *c, const void *row,
+                     McValue *v)
 {
+    v->put = put_task;
+    return true;
+}
+
+static bool shows_frames(const McOut *o, const void *row)
+{
+    return o->symbols || o->verbose;
+}
+
+#define F(key_, member_, look_, text_, help_, ...) \
+    MC_KEY(key_, RecordRow, r.member_, look_, text_, help_, __VA_ARGS__)
+
+/* In text: what a line says beside the command, as a comment of a shell. */
+static const McColumn record_columns[] = {
+    MC_KEY(NULL, RecordRow, command, TEXT, "%  # ", NULL),
+    F(NULL, us, NUMBER, "%us", NULL),
+    F(NULL, cpu, NUMBER, " cpu=%", NULL),
+    MC_GET(NULL, get_task, CUSTOM, " task=%", NULL),
+    F("rule", rule, NUMBER, " rule=%", "number of the rule"),
+    F("action", action, TEXT, " %", "fail, log or stop",
+      .name = kt_fault_action_name),
+    F("function", function, TEXT, " %", "the function"),
+    F(NULL, value, HEX, "=0x%", NULL,
+      .only = { MC_MEMBER(RecordRow, r.action),
+                .one_of = 1u << KT_FAULT_DO_FAIL }),
+    F("us", us, NUMBER, NULL, "time"),
+    F("cpu", cpu, NUMBER, NULL, "vCPU"),
+    F("stackid", hash, HEX, NULL, "hash of the stack"),
+    F("n", n, NUMBER, NULL, "as in conditions"),
+    F("times", times, NUMBER, NULL, "as in conditions"),
+    F("cut", cut, NUMBER, NULL, "1 if the hash is of a part of the stack"),
+    F("size", size, NUMBER, " size=%", "requested bytes"),
+    F("flags", flags, HEX, " flags=0x%", "gfp flags"),
+    F("value", value, HEX, NULL, "what the call returned"),
+    F("chance", chance, TEXT, " %", "likely, cgroup, rare or -",
+      .name = kt_fault_chance_name),
+    F(NULL, cut, NUMBER, " cut", NULL, .flags = MC_IF_SET),
+    MC_COLUMN(RecordRow, args, TEXT, NULL, "registers of the arguments"),
+    F("pid", task, PID, NULL, "task"),
+    F("comm", task, COMM, NULL, "name of the task"),
+    MC_COLUMN(RecordRow, command, TEXT, NULL, "repeats it"),
+    F("frames", stack, FRAMES, NULL, "the stack"),
+    F(NULL, stack, FRAMES, " [%]", NULL, .when = shows_frames),
+    MC_END
+};
+static const McObject record_object = {
+    "fault", "ka fault log", { record_columns }, .line = true,
+};
+MC_OBJECTS(mc_fault_log_objects, &record_object);
+
+static void print_record(McOut *out, const KtFaultRecord *r)
+{
+    g_autofree char *command = kt_fault_command(r);
     g_autoptr(GString) args = g_string_new(NULL);
 
     for (unsigned i = 0; i < KT_FAULT_ARGS; i++) {
         g_string_append_printf(args, "%s0x%" PRIx64, i ? " " : "", r->arg[i]);
     }
-    put(row, "rule", r->rule);
-    put_text(row, "action", kt_fault_action_name(r->action));
-    put_text(row, "function", r->function);
-    put(row, "us", r->us);
-    put(row, "cpu", r->cpu);
-    put_hex(row, "stackid", r->hash);
-    put(row, "n", r->n);
-    put(row, "times", r->times);
-    put(row, "cut", r->cut);
-    put(row, "size", r->size);
-    put_hex(row, "flags", r->flags);
-    put_hex(row, "value", r->value);
-    put_text(row, "chance", kt_fault_chance_name(r->chance));
-    put_own(row, "args", g_strdup(args->str));
-}
-
-/* What a line says beside the command, as a comment of a shell. */
-static GString *comment_of(const KtFaultRecord *r)
-{
-    GString *s = g_string_new(NULL);
-
-    g_string_append_printf(s, "  # %" PRIu64 "us cpu=%u", r->us, r->cpu);
-    return s;
-}
-
-static void end_comment(GString *s, const KtFaultRecord *r)
-{
-    g_string_append_printf(s, " rule=%u %s %s", r->rule,
-                           kt_fault_action_name(r->action), r->function);
-    if (r->action == KT_FAULT_DO_FAIL) {
-        g_string_append_printf(s, "=0x%" PRIx64, r->value);
-    }
-    g_string_append_printf(s, " size=%" PRIu64 " flags=0x%x %s%s", r->size,
-                           r->flags, kt_fault_chance_name(r->chance),
-                           r->cut ? " cut" : "");
-}
-
-static void print_record(McOut *out, const McArgs *args,
-                         const KtFaultRecord *r)
-{
-    g_autofree char *command = kt_fault_command(r);
-    g_autofree char *frames = frames_text(out, r->stack);
-    g_autofree char *text = NULL;
-    g_autoptr(GString) comment = comment_of(r);
-    g_auto(Row) row;
-
-    row_init(&row);
-    put_record(&row, r);
-    put_task(out, &row, comment, r->task);
-    end_comment(comment, r);
-    put_text(&row, "command", command);
-    put_text(&row, "frames", frames);
-    if (mc_given(args, MC_OPT_SYMBOLS) || out->verbose) {
-        g_string_append_printf(comment, " [%s]", frames);
-    }
-    text = g_strconcat(command, comment->str, NULL);
-    print(out, MC_OBJ_FAULT, &row, text);
+    mc_print(out, &record_object, &(RecordRow) { *r, command, args->str });
 }
 
 static unsigned count_log(KtTracer *t)
@@ -482,19 +441,19 @@ bool mc_cmd_fault_log(McOut *out, const McArgs *args, GError **errp)
         g_autofree char *text = g_strdup_printf("%u older ones are not shown",
                                                 first);
 
-        out->format->none(out, text);
+        mc_remark(out, text);
     }
     for (unsigned i = first; i < n && !out->closed; i++) {
         if (kt_faults_log(t, i, &r)) {
-            print_record(out, args, &r);
+            print_record(out, &r);
         }
     }
     if (!n) {
-        out->format->none(out, "no call was made to fail");
+        mc_remark(out, "no call was made to fail");
     }
     if (kt_faults_log_is_full(t)) {
-        out->format->none(out, "the log is full, so no more calls are made to "
-                          "fail");
+        mc_remark(out, "the log is full, so no more calls are made to "
+                  "fail");
     }
     return true;
 }
@@ -507,31 +466,30 @@ static bool copy_stack(const KtFaultStack *s, void *opaque)
     return true;
 }
 
-static void print_stack(McOut *out, const McArgs *args, const KtFaultStack *s)
-{
-    g_autofree char *frames = frames_text(out, s->first.stack);
-    g_autofree char *text = NULL;
-    g_auto(Row) row;
+#define S(key_, member_, look_, text_, help_, ...) \
+    MC_KEY(key_, KtFaultStack, member_, look_, text_, help_, __VA_ARGS__)
 
-    row_init(&row);
-    put(&row, "rule", s->rule);
-    put_hex(&row, "stackid", s->hash);
-    put(&row, "selected", s->selected);
-    put(&row, "calls", s->calls);
-    put_text(&row, "function", s->first.function);
-    put(&row, "size", s->first.size);
-    put_hex(&row, "flags", s->first.flags);
-    put_text(&row, "chance", kt_fault_chance_name(s->first.chance));
-    put(&row, "cut", s->first.cut);
-    put_text(&row, "frames", frames);
-    text = g_strdup_printf("0x%016" PRIx64 " selected=%" PRIu64 " rule=%u %s "
-                           "size=%" PRIu64 " flags=0x%x %s%s [%s]", s->hash,
-                           s->selected, s->rule, s->first.function,
-                           s->first.size, s->first.flags,
-                           kt_fault_chance_name(s->first.chance),
-                           s->first.cut ? " cut" : "", frames);
-    print(out, MC_OBJ_FAULT_STACK, &row, text);
-}
+static const McColumn stack_columns[] = {
+    S(NULL, hash, ADDRESS, "0x% ", NULL),
+    S(NULL, selected, NUMBER, "selected=%", NULL),
+    S("rule", rule, NUMBER, " rule=%", "number of the rule"),
+    S("stackid", hash, HEX, NULL, "hash of the stack"),
+    S("selected", selected, NUMBER, NULL, "number of calls"),
+    S("calls", calls, NUMBER, NULL,
+      "number of calls of the stack that were counted"),
+    S("function", first.function, TEXT, " %", "of the first of them"),
+    S("size", first.size, NUMBER, " size=%", "of the first of them"),
+    S("flags", first.flags, HEX, " flags=0x%", "of the first of them"),
+    S("chance", first.chance, TEXT, " %", "of the first of them",
+      .name = kt_fault_chance_name),
+    S("cut", first.cut, NUMBER, " cut", "as in fault", .flags = MC_IF_SET),
+    S("frames", first.stack, FRAMES, " [%]", "the stack"),
+    MC_END
+};
+static const McObject stack_object = {
+    "fault_stack", "ka fault stacks", { stack_columns }, .line = true,
+};
+MC_OBJECTS(mc_fault_stacks_objects, &stack_object);
 
 /* Return true if a frame of the stack is in module @name. */
 static bool is_of_module(const McOut *out, KtStackId id, const char *name)
@@ -565,16 +523,16 @@ bool mc_cmd_fault_stacks(McOut *out, const McArgs *args, GError **errp)
             continue;
         }
         if (shown++ < args->limit) {
-            print_stack(out, args, s);
+            mc_print(out, &stack_object, s);
         } else {
             more++;
         }
     }
     if (more) {
-        out->format->more(out, more);
+        mc_more(out, more);
     }
     if (!shown) {
-        out->format->none(out, "no rule has selected a call");
+        mc_remark(out, "no rule has selected a call");
     }
     return true;
 }

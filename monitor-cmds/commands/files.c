@@ -19,64 +19,83 @@ typedef struct Listing {
 
 /* ---- a file -------------------------------------------------------------- */
 
+typedef struct Row {
+    const KtFile *f;
+    const char *kind, *f_op;
+    uint64_t flags, dentry, inode, ino;
+} Row;
+
+static bool get_whole(const McOut *o, const McColumn *c, const void *row,
+                      McValue *v)
+{
+    const KtFile *f = ((const Row *)row)->f;
+
+    v->u = f->whole;
+    return *f->path;
+}
+
+static const McColumn columns[] = {
+    MC_VIA("fd", Row, f, fd, NUMBER, "fd=%", "its number"),
+    MC_VIA("va", Row, f, va, POINTER, " %", "of the struct file"),
+    MC_COLUMN(Row, kind, TEXT, " %",
+              "file, dir, char, block, pipe, socket, link or anon"),
+    MC_COLUMN(Row, flags, OCTAL, " flags=%",
+              "those of open(), as a number", .flags = MC_MOST),
+    MC_COLUMN(Row, f_op, WORD, " f_op=%",
+              "name of the file_operations, or their address in hex"),
+    MC_COLUMN(Row, dentry, POINTER, " dentry=%", "its dentry",
+              .flags = MC_V | MC_MOST),
+    MC_COLUMN(Row, inode, POINTER, " inode=%", "its inode",
+              .flags = MC_V | MC_MOST),
+    MC_COLUMN(Row, ino, NUMBER, " ino=%", "number of the inode",
+              .flags = MC_V | MC_MOST),
+    MC_VIA("fs", Row, f, fs, CHARS, " fs=%", "type of the file system",
+           .flags = MC_V),
+    MC_VIA("path", Row, f, path, CHARS, " path=%", "as in /proc/PID/fd"),
+    MC_GET("whole", get_whole, YES_NO, NULL,
+           "yes, or no if a part of the path is not known"),
+    MC_END
+};
+static const McObject file_object = {
+    "file", "ka files; null: not known", { columns }, .line = true,
+};
+
+typedef struct EndRow {
+    const char *missing;
+} EndRow;
+
+static const McColumn end_columns[] = {
+    MC_COLUMN(EndRow, missing, TEXT, "%", "why"),
+    MC_END
+};
+static const McObject end_object = {
+    "files", "ka files, at the end, if the list is not whole",
+    { end_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_files_objects, &file_object, &end_object, &mc_part_object);
+
+static uint64_t known(const KtFile *f, unsigned fact, uint64_t value)
+{
+    return f->known & fact ? value : UINT64_MAX;
+}
+
 /* Print the file_operations by name, for they say what the file is. */
-static void put_operations(const Listing *l, McObjectRow *r, const KtFile *f)
-{
-    const GsKernel *k = mc_symbols(l->out->ctx);
-    GsSymbol sym;
-
-    if (f->known & KT_FILE_OP && k &&
-        gs_kernel_symbolize(k, f->op, &sym) && sym.va == f->op) {
-        mc_object_put_word(r, "f_op", sym.name);
-    } else {
-        g_autofree char *hex = g_strdup_printf("%" PRIx64, f->op);
-
-        mc_object_put_word(r, "f_op", f->known & KT_FILE_OP ? hex : NULL);
-    }
-}
-
-/* Append the flags in octal, as /proc/PID/fdinfo has them. */
-static void put_flags(McObjectRow *r, const KtFile *f)
-{
-    bool known = f->known & KT_FILE_FLAGS;
-
-    if (known) {
-        g_string_append_printf(r->text, " flags=0%o", f->flags);
-    } else {
-        g_string_append(r->text, " flags=-");
-    }
-    mc_object_add(r, "flags", known, f->flags);
-}
-
-static void put_details(McObjectRow *r, const KtFile *f)
-{
-    mc_object_put_address(r, "dentry", f->known & KT_FILE_DENTRY, f->dentry);
-    mc_object_put_address(r, "inode", f->known & KT_FILE_INODE, f->inode);
-    mc_object_put_number(r, "ino", f->known & KT_FILE_INO, f->ino);
-    mc_object_put_word(r, "fs", *f->fs ? f->fs : NULL);
-}
-
 static void print_file(const Listing *l, const KtFile *f)
 {
-    g_auto(McObjectRow) r;
-    const char *type = kt_file_type(f);
+    const GsKernel *k = mc_symbols(l->out->ctx);
+    g_autofree char *hex = g_strdup_printf("%" PRIx64, f->op);
+    bool named;
+    GsSymbol sym;
 
-    mc_object_row_init(&r);
-    mc_object_put_number(&r, "fd", true, f->fd);
-    g_string_append_c(r.text, ' ');
-    mc_put_hex(r.text, f->va, 16);
-    r.figure[r.n++] = (McStat) { .key = "va", .u = f->va, .hex = true };
-    g_string_append_printf(r.text, " %s", type ? type : "-");
-    mc_object_add_word(&r, "kind", type);
-    put_flags(&r, f);
-    put_operations(l, &r, f);
-    if (l->out->verbose) {
-        put_details(&r, f);
-    }
-    mc_object_put_word(&r, "path", *f->path ? f->path : NULL);
-    mc_object_add_word(&r, "whole", !*f->path ? NULL : f->whole ? "yes" :
-                                                                  "no");
-    mc_object_print(l->out, MC_OBJ_FILE, &r);
+    named = k && gs_kernel_symbolize(k, f->op, &sym) && sym.va == f->op;
+    mc_print(l->out, &file_object, &(Row) {
+        .f = f, .kind = kt_file_type(f),
+        .f_op = !(f->known & KT_FILE_OP) ? NULL : named ? sym.name : hex,
+        .flags = known(f, KT_FILE_FLAGS, f->flags),
+        .dentry = known(f, KT_FILE_DENTRY, f->dentry),
+        .inode = known(f, KT_FILE_INODE, f->inode),
+        .ino = known(f, KT_FILE_INO, f->ino) });
 }
 
 static bool on_file(const KtFile *f, void *opaque)
@@ -123,19 +142,17 @@ static bool list_files(Listing *l, const KtTask *t, GError **errp)
         return fail_no_types(t, errp);
     }
     if (!files) {
-        l->out->format->none(l->out, "no files: the task has ended");
+        mc_remark(l->out, "no files: the task has ended");
         return true;
     }
     why = kt_files_foreach(&o, files, on_file, l);
     if (l->more) {
-        l->out->format->more(l->out, l->more);
+        mc_more(l->out, l->more);
     }
     if (why) {
-        l->out->format->sum(l->out, MC_OBJ_FILES, (McStat[]) {
-            { .key = "missing", .s = why },
-        }, 1, why);
+        mc_print(l->out, &end_object, &(EndRow) { why });
     } else if (!l->shown && !l->out->closed) {
-        l->out->format->none(l->out, "no open files");
+        mc_remark(l->out, "no open files");
     }
     return true;
 }

@@ -11,8 +11,9 @@
 #include "monitor-cmds/commands/cache-parts.h"
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/guest-access.h"
+#include "monitor-cmds/commands/leak-row.h"
+#include "monitor-cmds/commands/module-row.h"
 #include "monitor-cmds/commands/ref-names.h"
-#include "monitor-cmds/output/identity-row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ typedef struct Report {
     const GArray *known;
     KtModuleReport head;
     char *name;
-    McModule sum;
+    McModuleRow sum;
     GArray *left;
     McCacheParts *caches;
     GArray *groups;
@@ -200,7 +201,7 @@ static int by_class(const void *a, const void *b)
                            (x->newest.va < y->newest.va);
 }
 
-static void count_block(McModule *sum, const KtBlock *b, KtReach reach)
+static void count_block(McModuleRow *sum, const KtBlock *b, KtReach reach)
 {
     sum->withdrawn--;
     sum->blocks++;
@@ -331,7 +332,7 @@ static bool classify(McOut *out, const McArgs *args, GArray *blocks)
     }
     line = g_strdup_printf("it is not known which blocks are in use: %s",
                            err->message);
-    out->format->none(out, line);
+    mc_remark(out, line);
     return false;
 }
 
@@ -350,43 +351,32 @@ static bool traces_pages(const McContext *ctx)
     return false;
 }
 
+MC_OBJECTS(mc_leak_module_objects, &mc_module_object);
+
 /* ---- printing ------------------------------------------------------------ */
 
 static void print_group(McOut *out, const Group *g)
 {
     KtReach reach = reach_of(g->known);
     g_autofree char *by = NULL, *in = NULL;
-    g_autoptr(McIdentity) id = NULL;
-    McLeakRow leak = { 0 };
-    McKeptRow kept = { 0 };
-    McRow row = { .block = &g->newest, .same = g->n - 1 };
+    McLeakRow row = { .b.block = &g->newest, .same_stack = g->n - 1,
+                      .same_bytes = g->bytes };
 
     if (reach == KT_REACH_LOST) {
-        leak = (McLeakRow) { g->known->hold, g->bytes, g->held };
-        row.leak = &leak;
-        id = mc_prints_identity(out) ?
-             mc_identity_of_leak(out, &g->newest) : NULL;
-        row.identity = id;
+        row.leak = kt_leak_hold_name(g->known->hold);
+        row.held = g->held;
     } else if (reach == KT_REACH_KEPT) {
         const KtRef *ref = &g->known->holder;
         bool is = ref->place < KT_PLACE__COUNT;
 
         by = is ? mc_ref_place(out, ref) : NULL;
         in = is ? mc_ref_owner(out, ref) : NULL;
-        kept = (McKeptRow) { ref->place, by, in, g->held };
-        row.kept = &kept;
+        row.kept = is ? kt_place_name(ref->place) : "otherwise";
+        row.kept_by = by;
+        row.kept_in = in;
+        row.held = g->held;
     }
-    out->format->row(out, &row);
-}
-
-static void print_free(McOut *out, const KtError *e)
-{
-    g_autoptr(McIdentity) id = mc_prints_identity(out) ?
-                               mc_identity_of_error(out, e) : NULL;
-
-    out->format->row(out, &(McRow) {
-        .block = e->has_block ? &e->block : NULL, .error = e,
-        .identity = id });
+    mc_print_leak(out, &row);
 }
 
 /* Print the lines of blocks, at most args->limit of them. */
@@ -403,8 +393,8 @@ static void print_rows(McOut *out, const Report *r, uint64_t *shown,
         if (i < r->groups->len) {
             print_group(out, &g_array_index(r->groups, Group, i));
         } else {
-            print_free(out, &g_array_index(r->frees, KtError,
-                                           i - r->groups->len));
+            mc_print_error(out, &g_array_index(r->frees, KtError,
+                                               i - r->groups->len), NULL);
         }
     }
 }
@@ -416,7 +406,7 @@ static void print_nothing(McOut *out, const McArgs *args)
     bool loaded;
 
     if (!args->name) {
-        out->format->none(out, "no module was unloaded");
+        mc_remark(out, "no module was unloaded");
         return;
     }
     kt_query_begin(out->ctx->tracer);
@@ -425,7 +415,7 @@ static void print_nothing(McOut *out, const McArgs *args)
     text = g_strdup_printf(loaded ? "module %s is loaded; it is checked "
                            "when it is unloaded" :
                            "no module %s was unloaded", quoted);
-    out->format->none(out, text);
+    mc_remark(out, text);
 }
 
 bool mc_cmd_leak_module(McOut *out, const McArgs *args, GError **errp)
@@ -447,13 +437,13 @@ bool mc_cmd_leak_module(McOut *out, const McArgs *args, GError **errp)
         r.sum.classified = classified;
         r.sum.no_pages = no_pages;
         make_groups(&r);
-        out->format->module(out, &r.sum);
+        mc_print_module(out, &r.sum);
         print_rows(out, &r, &shown, &more);
     }
     if (!any) {
         print_nothing(out, args);
     } else if (more) {
-        out->format->more(out, more);
+        mc_more(out, more);
     }
     return true;
 }

@@ -8,8 +8,8 @@
  */
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/guest-access.h"
+#include "monitor-cmds/commands/leak-row.h"
 #include "monitor-cmds/output/format-kmemleak.h"
-#include "monitor-cmds/output/identity-row.h"
 
 /* Limit of the blocks that are read whole, for their checksum. */
 #define CRC_BYTES   (1u << 20)
@@ -130,13 +130,10 @@ static int by_time(const void *a, const void *b)
 
 static void print_group(McOut *out, const Group *g)
 {
-    McLeakRow leak = { g->newest->hold, g->bytes, g->held };
-    const KtBlock *b = &g->newest->block;
-    g_autoptr(McIdentity) id = mc_prints_identity(out) ?
-                               mc_identity_of_leak(out, b) : NULL;
-
-    out->format->row(out, &(McRow) {
-        .block = b, .leak = &leak, .same = g->n - 1, .identity = id });
+    mc_print_leak(out, &(McLeakRow) {
+        .b.block = &g->newest->block,
+        .leak = kt_leak_hold_name(g->newest->hold), .same_stack = g->n - 1,
+        .same_bytes = g->bytes, .held = g->held });
 }
 
 static void print_groups(McOut *out, const McArgs *args, GArray *groups)
@@ -146,7 +143,7 @@ static void print_groups(McOut *out, const McArgs *args, GArray *groups)
         const Group *g = &g_array_index(groups, Group, i);
 
         if (i == args->limit) {
-            out->format->more(out, groups->len - i);
+            mc_more(out, groups->len - i);
             return;
         }
         print_group(out, g);
@@ -183,7 +180,7 @@ static void print_as_kmemleak(McOut *out, const McArgs *args,
 
     for (unsigned i = 0; i < leaks->len && !out->closed; i++) {
         if (i == args->limit) {
-            out->format->more(out, leaks->len - i);
+            mc_more(out, leaks->len - i);
             return;
         }
         print_kmemleak(out, &g_array_index(leaks, KtLeak, i).block, now);
@@ -219,31 +216,52 @@ static void print_missing(McOut *out, const KtLeakReport *r)
         const char *what = g_ptr_array_index(r->missing, i);
         g_autofree char *line = g_strconcat("not searched: ", what, NULL);
 
-        out->format->none(out, line);
+        mc_remark(out, line);
     }
 }
+
+typedef struct ScanRow {
+    const KtLeakReport *r;
+    unsigned leaks, stacks, missing;
+    uint64_t leaked_bytes;
+} ScanRow;
+
+#define R(key_, member_, help_) \
+    MC_VIA(key_, ScanRow, r, member_, NUMBER, NULL, help_)
+
+static const McColumn scan_columns[] = {
+    MC_COLUMN(ScanRow, leaks, NUMBER, NULL, "number of leaked blocks"),
+    MC_COLUMN(ScanRow, stacks, NUMBER, NULL, "number of their stacks"),
+    MC_COLUMN(ScanRow, leaked_bytes, NUMBER, NULL, "their sum"),
+    R("blocks", blocks, "number of blocks that were examined"),
+    R("interior_only", interior,
+      "those that only pointers into their interior reach"),
+    R("excused", excused, "excluded by rules"),
+    R("cleared", cleared, "excluded by ka leak clear"),
+    R("unplaced", unplaced, "excluded because they overlap other blocks"),
+    R("tasks", tasks, "number of tasks whose stacks were searched"),
+    R("fresh", fresh, "leaks that the previous scan did not report"),
+    MC_COLUMN(ScanRow, missing, NUMBER, NULL,
+              "number of things that were not searched"),
+    R("read_bytes", bytes, "bytes that were searched"),
+    R("guest_bytes", guest_bytes, "of so many"),
+    R("unreadable_pages", unreadable, "pages that could not be read"),
+    R("host_us", us, "duration"),
+    MC_END
+};
+static const McObject scan_object = {
+    "scan", "ka leak scan, at the end", { scan_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_leak_objects, &mc_leak_object, &scan_object);
 
 static void print_sum(McOut *out, const KtLeakReport *r, const Groups *groups)
 {
     g_autofree char *text = describe(r, groups->stacks, groups->bytes);
 
-    out->format->sum(out, MC_OBJ_LEAK_SCAN, (McStat[]) {
-        { .key = "leaks", .u = r->leaks->len },
-        { .key = "stacks", .u = groups->stacks },
-        { .key = "leaked_bytes", .u = groups->bytes },
-        { .key = "blocks", .u = r->blocks },
-        { .key = "interior_only", .u = r->interior },
-        { .key = "excused", .u = r->excused },
-        { .key = "cleared", .u = r->cleared },
-        { .key = "unplaced", .u = r->unplaced },
-        { .key = "tasks", .u = r->tasks },
-        { .key = "fresh", .u = r->fresh },
-        { .key = "missing", .u = r->missing->len },
-        { .key = "read_bytes", .u = r->bytes },
-        { .key = "guest_bytes", .u = r->guest_bytes },
-        { .key = "unreadable_pages", .u = r->unreadable },
-        { .key = "host_us", .u = r->us },
-    }, 15, text);
+    mc_print_line(out, &scan_object, &(ScanRow) {
+        r, r->leaks->len, groups->stacks, r->missing->len, groups->bytes },
+        text);
 }
 
 /* Start or stop periodic scans. --every accepts no options for a scan or for
@@ -324,20 +342,24 @@ static bool was_scanned(McOut *out, uint64_t *us, GError **errp)
     return false;
 }
 
-static void print_list_sum(McOut *out, const GArray *leaks,
-                           const Groups *groups, uint64_t us)
-{
-    g_autofree char *text = g_strdup_printf(
-        "%u leaked blocks of %u stacks, %" PRIu64 " bytes, by the scan at %"
-        PRIu64 "us", leaks->len, groups->stacks, groups->bytes, us);
+typedef struct ListRow {
+    unsigned leaks, stacks;
+    uint64_t leaked_bytes, scan_us;
+} ListRow;
 
-    out->format->sum(out, MC_OBJ_LEAK_LIST, (McStat[]) {
-        { .key = "leaks", .u = leaks->len },
-        { .key = "stacks", .u = groups->stacks },
-        { .key = "leaked_bytes", .u = groups->bytes },
-        { .key = "scan_us", .u = us },
-    }, 4, text);
-}
+static const McColumn list_columns[] = {
+    MC_COLUMN(ListRow, leaks, NUMBER, "% leaked blocks", "as in scan"),
+    MC_COLUMN(ListRow, stacks, NUMBER, " of % stacks", "as in scan"),
+    MC_COLUMN(ListRow, leaked_bytes, NUMBER, ", % bytes", "as in scan"),
+    MC_COLUMN(ListRow, scan_us, NUMBER, ", by the scan at %us",
+              "guest time of the scan"),
+    MC_END
+};
+static const McObject list_object = {
+    "list", "ka leak list, at the end", { list_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_leak_list_objects, &list_object);
 
 bool mc_cmd_leak_list(McOut *out, const McArgs *args, GError **errp)
 {
@@ -355,7 +377,8 @@ bool mc_cmd_leak_list(McOut *out, const McArgs *args, GError **errp)
     }
     groups = make_groups(leaks, mc_given(args, MC_OPT_ALL));
     print_groups(out, args, groups.row);
-    print_list_sum(out, leaks, &groups, us);
+    mc_print(out, &list_object, &(ListRow) {
+        leaks->len, groups.stacks, groups.bytes, us });
     return true;
 }
 

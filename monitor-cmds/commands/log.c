@@ -12,7 +12,9 @@
  * on. That is how the program ka follows the log.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/event-row.h"
 #include "monitor-cmds/output/ftrace-text.h"
+#include "monitor-cmds/output/log-row.h"
 
 #include <string.h>
 
@@ -48,6 +50,8 @@ static void log_deinit(Log *l)
     kt_log_batch_deinit(&l->batch);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Log, log_deinit)
+
+MC_OBJECTS(mc_log_objects, &mc_log_object);
 
 /* ---- which lines --------------------------------------------------------- */
 
@@ -118,13 +122,11 @@ static bool is_text(const Log *l)
  * lines. */
 static void print_breaks(const Log *l, const KtLogLine *line)
 {
-    const McFormat *format = l->out->format;
-
     if (is_text(l) && l->any && line->boot != l->boot) {
-        format->mark(l->out, "reset", line->boot);
+        mc_print_control(l->out, "reset", line->boot);
     }
     if (is_text(l) && line->lost) {
-        format->mark(l->out, "lost", line->lost);
+        mc_print_control(l->out, "lost", line->lost);
     }
 }
 
@@ -139,7 +141,7 @@ static void print_line(Log *l, const KtLogLine *line, const char *text)
     if (l->args->form == MC_FORM_FTRACE) {
         mc_ftrace_log(l->out, &row);
     } else {
-        l->out->format->log(l->out, &row);
+        mc_print_log(l->out, &row);
     }
     l->boot = line->boot;
     l->any = true;
@@ -193,7 +195,7 @@ static void print_none(Log *l)
     g_autofree char *text = g_strconcat("no lines", why ? ": " : "",
                                         why ? why : "", NULL);
 
-    l->out->format->none(l->out, text);
+    mc_remark(l->out, text);
 }
 
 static unsigned n_vcpus(const McContext *ctx)
@@ -218,16 +220,14 @@ static void list_newest(Log *l)
 
 static void list_after(Log *l)
 {
-    const McFormat *format = l->out->format;
-
     if (l->args->form == MC_FORM_FTRACE && !l->args->after) {
         mc_ftrace_header(l->out, l->last, l->last, n_vcpus(l->out->ctx));
     }
     walk(l, true);
     if (l->evicted && l->args->form != MC_FORM_FTRACE) {
-        format->mark(l->out, "evicted", l->evicted);
+        mc_print_control(l->out, "evicted", l->evicted);
     }
-    format->mark(l->out, "next", l->at);
+    mc_print_control(l->out, "next", l->at);
 }
 
 bool mc_cmd_log(McOut *out, const McArgs *args, GError **errp)

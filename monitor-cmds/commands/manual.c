@@ -7,9 +7,105 @@
  */
 #include <string.h>
 
+#include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/commands/help.h"
-#include "monitor-cmds/output/format.h"
 #include "monitor-cmds/table/top-table.h"
+
+/* ---- rows and their columns ---------------------------------------------- */
+
+/** ItemFn - append a name and what it means, as an item of a list */
+typedef void ItemFn(GString *s, const char *name, const char *text);
+
+/* Call @fn for the rows of all commands. */
+static void foreach_object(void (*fn)(const McObject *object, void *opaque),
+                           void *opaque)
+{
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        const McObject *const *object = mc_command_objects[i];
+
+        for (; *object; object++) {
+            fn(*object, opaque);
+        }
+    }
+}
+
+/** struct Items - @seen: (owned) names that were appended */
+typedef struct Items {
+    GString *s;
+    ItemFn *item;
+    GHashTable *seen;
+} Items;
+
+/** struct Keys - keys of the rows of a type. @seen: those that were appended */
+typedef struct Keys {
+    const char *type;
+    GString *text;
+    GHashTable *seen;
+} Keys;
+
+/* Append "key: what it is" for each new column of a type. */
+static void add_keys(const McObject *object, void *opaque)
+{
+    Keys *keys = opaque;
+
+    for (unsigned i = 0; i < MC_SETS && object->columns[i] &&
+                         !g_strcmp0(object->type, keys->type); i++) {
+        for (const McColumn *c = object->columns[i]; c->key || c->text; c++) {
+            if (c->key && g_hash_table_add(keys->seen, (char *)c->key)) {
+                g_string_append_printf(keys->text, "%s%s%s%s%s",
+                                       keys->text->len ? "; " : ". ", c->key,
+                                       c->flags & MC_V ? " (-v)" : "",
+                                       *c->help ? ": " : "", c->help);
+            }
+        }
+    }
+    if (object->line && !g_strcmp0(object->type, keys->type) &&
+        g_hash_table_add(keys->seen, (char *)"text")) {
+        g_string_append(keys->text, "; text");
+    }
+}
+
+static void add_object(const McObject *object, void *opaque)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    Keys keys = { object->type, text, seen };
+    Items *items = opaque;
+
+    if (!object->type ||
+        !g_hash_table_add(items->seen, (char *)object->type)) {
+        return;
+    }
+    if (object->is_block || !object->columns[0]) {
+        g_string_append(text, object->is_block ? ". Keys: the fields" : "");
+    } else {
+        foreach_object(add_keys, &keys);
+    }
+    g_string_prepend(text, object->help);
+    items->item(items->s, object->type, text->str);
+}
+
+static void add_fields(const McObject *object, void *opaque)
+{
+    Items *items = opaque;
+
+    for (unsigned i = 0; object->is_block && i < MC_SETS &&
+                         object->columns[i]; i++) {
+        for (const McColumn *c = object->columns[i]; c->key; c++) {
+            if (g_hash_table_add(items->seen, (char *)c->key)) {
+                items->item(items->s, c->key, c->help);
+            }
+        }
+    }
+}
+
+static void put_items(GString *s, ItemFn *item,
+                      void (*add)(const McObject *object, void *opaque))
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+
+    foreach_object(add, &(Items) { s, item, seen });
+}
 
 /* ---- troff --------------------------------------------------------------- */
 
@@ -90,13 +186,9 @@ static void troff_sections(GString *s)
 static void troff_names(GString *s)
 {
     troff_heading(s, "Types of JSON objects");
-    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
-        troff_item(s, mc_objects[i].type, mc_objects[i].help);
-    }
+    put_items(s, troff_item, add_object);
     troff_heading(s, "Fields");
-    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
-        troff_item(s, mc_fields[i].key, mc_fields[i].help);
-    }
+    put_items(s, troff_item, add_fields);
     troff_heading(s, "Fields of top and diff");
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
         troff_item(s, mc_top_columns[i].key, mc_top_columns[i].help);
@@ -209,13 +301,9 @@ static void markdown_sections(GString *s)
 static void markdown_names(GString *s)
 {
     markdown_head(s, "Types of JSON objects", "type", "meaning");
-    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
-        markdown_row(s, mc_objects[i].type, mc_objects[i].help);
-    }
+    put_items(s, markdown_row, add_object);
     markdown_head(s, "Fields", "key", "meaning");
-    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
-        markdown_row(s, mc_fields[i].key, mc_fields[i].help);
-    }
+    put_items(s, markdown_row, add_fields);
     markdown_head(s, "Fields of top and diff", "key", "meaning");
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
         markdown_row(s, mc_top_columns[i].key, mc_top_columns[i].help);

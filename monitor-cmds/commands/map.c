@@ -75,6 +75,85 @@ static McHeapMap *make_map(McOut *out)
     return m;
 }
 
+/* ---- rows ---------------------------------------------------------------- */
+
+typedef struct CellRow {
+    const McMapCell *c;
+    const char *space, *cache, *caller;
+} CellRow;
+
+#define C(key_, member_, look_, help_, ...) \
+    MC_VIA(key_, CellRow, c, member_, look_, NULL, help_, __VA_ARGS__)
+
+static const McColumn cell_columns[] = {
+    C("va", va, HEX, "its address"),
+    MC_COLUMN(CellRow, space, TEXT, NULL, "direct, vmalloc or percpu"),
+    C("live", live, NUMBER, "bytes of live objects"),
+    C("pages", pages, NUMBER, "bytes of live blocks of the page allocator"),
+    C("freed", freed, NUMBER, "bytes of freed blocks"),
+    C("blocks", blocks, NUMBER, "live blocks that begin here"),
+    C("oldest_us", oldest_us, NUMBER,
+      "when the oldest live one was allocated", .flags = MC_MOST),
+    MC_COLUMN(CellRow, cache, TEXT, NULL,
+              "in brackets: a layer; of most of these bytes, or one of many "
+              "if none has more than half"),
+    MC_COLUMN(CellRow, caller, TEXT, NULL, "likewise"),
+    C("listed", listed, NUMBER, "1 if the blocks that begin here follow"),
+    MC_END
+};
+static const McObject cell_object = {
+    "map_cell", "ka map: a piece of the address space that has blocks",
+    { cell_columns },
+};
+
+typedef struct BlockRow {
+    const KtBlock *b;
+    const char *space, *state, *cache, *caller;
+    bool pages;
+} BlockRow;
+
+#define B(key_, member_, look_, help_) \
+    MC_VIA(key_, BlockRow, b, member_, look_, NULL, help_)
+
+static const McColumn block_columns[] = {
+    B("va", va, HEX, "its address"),
+    MC_COLUMN(BlockRow, space, TEXT, NULL, "as in map_cell"),
+    MC_COLUMN(BlockRow, state, TEXT, NULL,
+              "A, F, or R if kfree_rcu() queued it"),
+    B("requested", requested, NUMBER, "bytes that were requested"),
+    B("actual", actual, NUMBER, "bytes that the allocator reserved"),
+    MC_COLUMN(BlockRow, pages, NUMBER, NULL,
+              "1 if it is of the page allocator"),
+    B("us", alloc_us, NUMBER, "time of the allocation"),
+    MC_COLUMN(BlockRow, cache, TEXT, NULL, "as in map_cell"),
+    MC_COLUMN(BlockRow, caller, TEXT, NULL, "as in map_cell"),
+    MC_END
+};
+static const McObject block_object = {
+    "map_block", "ka map: a block of a listed cell", { block_columns },
+};
+
+typedef struct SumRow {
+    unsigned cells;
+    uint64_t cell_bytes, kib;
+    uint64_t blocks, live;
+} SumRow;
+
+static const McColumn sum_columns[] = {
+    MC_COLUMN(SumRow, cells, NUMBER, "% cells", "number of cells"),
+    MC_COLUMN(SumRow, cell_bytes, NUMBER, NULL, "size of each"),
+    MC_KEY(NULL, SumRow, kib, NUMBER, " of % KiB have blocks: ", NULL),
+    MC_COLUMN(SumRow, blocks, NUMBER, "% live blocks",
+              "live blocks, pages included"),
+    MC_COLUMN(SumRow, live, NUMBER, ", % bytes", "their bytes"),
+    MC_END
+};
+static const McObject sum_object = {
+    "map", "ka map, at the end", { sum_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_map_objects, &cell_object, &block_object, &sum_object);
+
 /* ---- JSON ---------------------------------------------------------------- */
 
 /* Return (owned) the name of a cache, or of a layer in brackets. */
@@ -108,19 +187,8 @@ static void json_cell(McOut *out, const McMapCell *c, McSpace space)
                                         (KtLayer)(c->cache.key & 0xff));
     g_autofree char *caller = caller_name(out, c->caller.id);
 
-    out->format->sum(out, MC_OBJ_MAP_CELL, (McStat[]) {
-        { .key = "va", .u = c->va, .hex = true },
-        { .key = "space", .s = mc_space_name(space) },
-        { .key = "live", .u = c->live },
-        { .key = "pages", .u = c->pages },
-        { .key = "freed", .u = c->freed },
-        { .key = "blocks", .u = c->blocks },
-        { .key = "oldest_us", .u = c->oldest_us,
-          .unknown = c->oldest_us == UINT64_MAX },
-        { .key = "cache", .s = cache },
-        { .key = "caller", .s = caller, .unknown = !caller },
-        { .key = "listed", .u = c->listed },
-    }, 10, NULL);
+    mc_print(out, &cell_object, &(CellRow) {
+        c, mc_space_name(space), cache, caller });
 }
 
 static void keep_block(void *opaque, const KtBlock *b)
@@ -140,17 +208,9 @@ static void json_block(McOut *out, const KtBlock *b)
     const char *state = b->state == KT_BLOCK_FREED ? "F" :
                         b->rcu_queued ? "R" : "A";
 
-    out->format->sum(out, MC_OBJ_MAP_BLOCK, (McStat[]) {
-        { .key = "va", .u = b->va, .hex = true },
-        { .key = "space", .s = mc_space_name(mc_space_of(b->layer)) },
-        { .key = "state", .s = state },
-        { .key = "requested", .u = b->requested },
-        { .key = "actual", .u = b->actual },
-        { .key = "pages", .u = b->layer == KT_LAYER_PAGES },
-        { .key = "us", .u = b->alloc_us },
-        { .key = "cache", .s = cache },
-        { .key = "caller", .s = caller, .unknown = !caller },
-    }, 9, NULL);
+    mc_print(out, &block_object, &(BlockRow) {
+        b, mc_space_name(mc_space_of(b->layer)), state, cache, caller,
+        b->layer == KT_LAYER_PAGES });
 }
 
 static void json_blocks(McOut *out, McHeapMap *m)
@@ -242,18 +302,9 @@ static void text_map(McOut *out, const McArgs *args, const McHeapMap *m)
 
 static void print_sum(McOut *out, const McHeapMap *m)
 {
-    unsigned cells = mc_heap_map_cells(m);
-    g_autofree char *text = g_strdup_printf(
-        "%u cells of %" PRIu64 " KiB have blocks: %" PRIu64 " live blocks, %"
-        PRIu64 " bytes", cells, (uint64_t)1 << m->shift >> 10, m->blocks,
-        m->live);
-
-    out->format->sum(out, MC_OBJ_MAP, (McStat[]) {
-        { .key = "cells", .u = cells },
-        { .key = "cell_bytes", .u = 1ull << m->shift },
-        { .key = "blocks", .u = m->blocks },
-        { .key = "live", .u = m->live },
-    }, 4, text);
+    mc_print(out, &sum_object, &(SumRow) {
+        mc_heap_map_cells(m), (uint64_t)1 << m->shift,
+        (uint64_t)1 << m->shift >> 10, m->blocks, m->live });
 }
 
 bool mc_cmd_map(McOut *out, const McArgs *args, GError **errp)

@@ -67,73 +67,127 @@ static KtAccount sums_of(const Listing *l, const char *name)
     return (KtAccount) { 0 };
 }
 
-static void put_sums(McObjectRow *r, const KtAccount *a)
-{
-    uint64_t blocks = a->allocs - a->frees;
-    uint64_t bytes = a->reserved - a->freed_reserved;
-
-    g_string_append_printf(r->text, " live=%" PRIu64 "/%" PRIu64
-                           " allocs=%" PRIu64, blocks, bytes, a->allocs);
-    mc_object_add(r, "blocks", true, blocks);
-    mc_object_add(r, "live", true, bytes);
-    mc_object_add(r, "allocs", true, a->allocs);
-}
-
 /* ---- a module ------------------------------------------------------------ */
 
-static void begin(McObjectRow *r, uint64_t va, const char *name)
+/** struct Row - a module; @unloaded_us: UINT64_MAX if it is not known */
+typedef struct Row {
+    uint64_t va;
+    const char *name, *state;
+    uint64_t size, refs, code;
+    const char *users, *types, *where, *only_in;
+    uint64_t unloaded_us;
+    uint64_t blocks, live, allocs;
+} Row;
+
+static const McColumn name_columns[] = {
+    MC_COLUMN(Row, va, POINTER, "%", "of the struct module"),
+    MC_COLUMN(Row, name, WORD, " %", "its name"),
+    MC_COLUMN(Row, state, TEXT, " %",
+              "Live, Loading, Unloading, or unloaded"),
+    MC_END
+};
+static const McColumn kernel_columns[] = {
+    MC_COLUMN(Row, size, NUMBER, " size=%", "as in /proc/modules",
+              .flags = MC_MOST),
+    MC_COLUMN(Row, refs, NUMBER, " refs=%", "as in /proc/modules",
+              .flags = MC_MOST),
+    MC_COLUMN(Row, users, WORD, " users=%",
+              "names of the modules that use it, joined by commas, or none"),
+    MC_COLUMN(Row, code, POINTER, " code=%", "address of its code",
+              .flags = MC_MOST),
+    MC_END
+};
+static const McColumn unload_columns[] = {
+    MC_COLUMN(Row, unloaded_us, NUMBER, NULL, "of an unloaded one",
+              .flags = MC_MOST),
+    MC_KEY(NULL, Row, unloaded_us, NUMBER, "@%us", NULL,
+           .flags = MC_MOST | MC_OMIT),
+    MC_END
+};
+static const McColumn sum_columns[] = {
+    MC_COLUMN(Row, blocks, NUMBER, " live=%",
+              "live blocks that it allocated"),
+    MC_COLUMN(Row, live, NUMBER, "/%", "their bytes"),
+    MC_COLUMN(Row, allocs, NUMBER, " allocs=%", "its allocations"),
+    MC_END
+};
+static const McColumn more_columns[] = {
+    MC_COLUMN(Row, types, TEXT, " types=%", "yes or no"),
+    MC_COLUMN(Row, where, TEXT, NULL,
+              "both, table, list (what ka saw loaded, the kernel's list)"),
+    MC_KEY(NULL, Row, only_in, TEXT, " only-in-%", NULL, .flags = MC_OMIT),
+    MC_END
+};
+static const McObject loaded_object = {
+    "loaded_module", "ka mod; null: not known",
+    { name_columns, kernel_columns, sum_columns, more_columns },
+    .line = true,
+};
+static const McObject unloaded_object = {
+    "loaded_module", "ka mod; null: not known",
+    { name_columns, unload_columns, sum_columns }, .line = true,
+};
+
+typedef struct EndRow {
+    unsigned modules, only_table, only_list;
+} EndRow;
+
+static const McColumn end_columns[] = {
+    MC_COLUMN(EndRow, modules, NUMBER, NULL, "how many are loaded"),
+    MC_COLUMN(EndRow, only_table, NUMBER, NULL,
+              "hidden from the kernel's list", .flags = MC_MOST),
+    MC_COLUMN(EndRow, only_list, NUMBER, NULL, "their load was not seen",
+              .flags = MC_MOST),
+    MC_END
+};
+static const McObject end_object = {
+    "loaded_modules", "ka mod, at the end", { end_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_mod_objects, &loaded_object, &unloaded_object, &end_object);
+
+static void put_sums(Row *row, const Listing *l)
 {
-    mc_object_row_init(r);
-    mc_put_hex(r->text, va, 16);
-    r->figure[r->n++] = (McStat) { .key = "va", .u = va, .hex = true };
-    g_string_append_c(r->text, ' ');
-    mc_put_word(r->text, *name ? name : "-");
-    mc_object_add_word(r, "name", *name ? name : NULL);
+    const KtAccount a = sums_of(l, row->name ? row->name : "");
+
+    row->blocks = a.allocs - a.frees;
+    row->live = a.reserved - a.freed_reserved;
+    row->allocs = a.allocs;
 }
 
-static void put_users(McObjectRow *r, const KtModuleInfo *m)
+/* (owned) */
+static char *users_of(const KtModuleInfo *m)
 {
-    g_autoptr(GString) users = g_string_new(NULL);
-    bool known = m->known & KT_MODULE_USERS;
+    GString *users = g_string_new(NULL);
 
     for (unsigned i = 0; i < m->n_users; i++) {
         g_string_append_printf(users, "%s%s", i ? "," : "", m->user[i]);
     }
-    mc_object_put_word(r, "users", !known ? NULL :
-                       users->len ? users->str : "none");
-}
-
-static void put_where(const Listing *l, McObjectRow *r, const KtModuleInfo *m)
-{
-    const char *where = l->modules->why_no_list ? NULL :
-                        m->in_table && m->in_list ? "both" :
-                        m->in_table ? "table" : "list";
-
-    if (where && strcmp(where, "both")) {
-        g_string_append_printf(r->text, " only-in-%s", where);
-    }
-    mc_object_add_word(r, "where", where);
+    return g_string_free(users, FALSE);
 }
 
 static void print_module(const Listing *l, const KtModuleInfo *m)
 {
-    KtAccount sums = sums_of(l, m->name);
-    const char *state = kt_module_state(m);
+    g_autofree char *users = users_of(m);
     bool has_areas = m->known & KT_MODULE_AREAS;
-    g_auto(McObjectRow) r;
+    Row row = {
+        .va = m->va, .name = *m->name ? m->name : NULL,
+        .state = kt_module_state(m),
+        .size = has_areas ? kt_module_size(m) : UINT64_MAX,
+        .refs = m->known & KT_MODULE_REFS ? (uint64_t)m->refs : UINT64_MAX,
+        .users = !(m->known & KT_MODULE_USERS) ? NULL :
+                 m->n_users ? users : "none",
+        .code = has_areas ? m->text : UINT64_MAX,
+        .types = !(m->known & KT_MODULE_TYPES) ? NULL :
+                 m->has_types ? "yes" : "no",
+        .where = l->modules->why_no_list ? NULL :
+                 m->in_table && m->in_list ? "both" :
+                 m->in_table ? "table" : "list",
+    };
 
-    begin(&r, m->va, m->name);
-    g_string_append_printf(r.text, " %s", state ? state : "-");
-    mc_object_add_word(&r, "state", state);
-    mc_object_put_number(&r, "size", has_areas, kt_module_size(m));
-    mc_object_put_number(&r, "refs", m->known & KT_MODULE_REFS, m->refs);
-    put_users(&r, m);
-    mc_object_put_address(&r, "code", has_areas, m->text);
-    put_sums(&r, &sums);
-    mc_object_put_word(&r, "types", !(m->known & KT_MODULE_TYPES) ? NULL :
-                       m->has_types ? "yes" : "no");
-    put_where(l, &r, m);
-    mc_object_print(l->out, MC_OBJ_LOADED_MODULE, &r);
+    row.only_in = g_strcmp0(row.where, "both") ? row.where : NULL;
+    put_sums(&row, l);
+    mc_print(l->out, &loaded_object, &row);
 }
 
 /* Print the areas of a module: those of its struct module, or if that is not
@@ -176,22 +230,15 @@ static bool on_report(const KtModuleReport *head, void *opaque)
 static void print_unloaded(const Listing *l, const GsModule *m)
 {
     KtTracer *t = l->out->ctx->tracer;
-    KtAccount sums = sums_of(l, m->name);
     Report report = { .name = m->name };
-    g_auto(McObjectRow) r;
+    Row row = { .va = m->va, .name = m->name, .state = "unloaded" };
 
     kt_query_begin(t);
     kt_query_modules(t, on_report, &report);
     kt_query_end(t);
-    begin(&r, m->va, m->name);
-    g_string_append(r.text, " unloaded");
-    mc_object_add_word(&r, "state", "unloaded");
-    if (report.found) {
-        g_string_append_printf(r.text, "@%" PRIu64 "us", report.last.us);
-    }
-    mc_object_add(&r, "unloaded_us", report.found, report.last.us);
-    put_sums(&r, &sums);
-    mc_object_print(l->out, MC_OBJ_LOADED_MODULE, &r);
+    row.unloaded_us = report.found ? report.last.us : UINT64_MAX;
+    put_sums(&row, l);
+    mc_print(l->out, &unloaded_object, &row);
 }
 
 /* ---- the command --------------------------------------------------------- */
@@ -292,11 +339,8 @@ static void print_summary(const Listing *l)
     } else {
         g_string_append(text, "the kernel's list has the same");
     }
-    l->out->format->sum(l->out, MC_OBJ_LOADED_MODULES, (McStat[]) {
-        { .key = "modules", .u = n },
-        { .key = "only_table", .u = table, .unknown = why },
-        { .key = "only_list", .u = list, .unknown = why },
-    }, 3, text->str);
+    mc_print_line(l->out, &end_object, &(EndRow) {
+        n, why ? UINT_MAX : table, why ? UINT_MAX : list }, text->str);
 }
 
 bool mc_cmd_mod(McOut *out, const McArgs *args, GError **errp)
@@ -324,7 +368,7 @@ bool mc_cmd_mod(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     if (l.more) {
-        out->format->more(out, l.more);
+        mc_more(out, l.more);
     }
     if (!args->name && !out->closed) {
         print_summary(&l);

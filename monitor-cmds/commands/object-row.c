@@ -1,122 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Rows about objects of the kernel, see object-row.h.
- */
+/* Objects that belong to a row: see object-row.h. */
 #include "monitor-cmds/commands/object-row.h"
 
 #include "monitor-cmds/commands/pointer-note.h"
+#include "monitor-cmds/output/block-row.h"
 
-void mc_object_row_init(McObjectRow *r)
-{
-    *r = (McObjectRow) {
-        .text = g_string_new(NULL),
-        .strings = g_ptr_array_new_with_free_func(g_free),
-    };
-}
+/** struct Row - a block that is an object of what was printed before */
+typedef struct Row {
+    McBlockRow b;
+    const char *object;
+} Row;
 
-void mc_object_row_deinit(McObjectRow *r)
-{
-    g_string_free(g_steal_pointer(&r->text), TRUE);
-    g_clear_pointer(&r->strings, g_ptr_array_unref);
-}
+static const McColumn name_columns[] = {
+    MC_COLUMN(Row, object, WORD, "  %-8",
+              "ka task of one task: which object of it the block is",
+              .flags = MC_HEAD),
+    MC_END
+};
+const McObject mc_part_object = {
+    "block", "a block",
+    { name_columns, mc_margin_columns, mc_block_columns,
+      mc_block_more_columns }, .is_block = true,
+};
 
-static void add(McObjectRow *r, const McStat *value)
-{
-    g_return_if_fail(r->n < MC_OBJECT_VALUES_MAX);
-    r->figure[r->n++] = *value;
-}
+/* What is no block: init_cred and the like are variables of the kernel. */
+typedef struct NoBlock {
+    const char *object;
+    uint64_t va;
+    const char *leads_to;
+} NoBlock;
 
-/* Append " key=" to the text; and "-" if the value is not known. */
-static void put_key(McObjectRow *r, const char *key, bool known)
-{
-    g_string_append_printf(r->text, "%s%s=%s", r->text->len ? " " : "", key,
-                           known ? "" : "-");
-}
+static const McColumn no_block_columns[] = {
+    MC_COLUMN(NoBlock, object, WORD, "  %-8 - ", "which one"),
+    MC_COLUMN(NoBlock, va, HEX, "%", "its address"),
+    MC_COLUMN(NoBlock, leads_to, TEXT, NULL,
+              "what is known of va, such as a variable"),
+    MC_KEY(NULL, NoBlock, leads_to, TEXT, " > %", NULL, .flags = MC_OMIT),
+    MC_ONLY_TEXT(" no block", MC_UNLESS(NoBlock, leads_to)),
+    MC_END
+};
+const McObject mc_no_block_object = {
+    "object", "ka task of one task, ka mod: an object that is no block",
+    { no_block_columns }, .line = true,
+};
 
-void mc_object_put_address(McObjectRow *r, const char *key, bool known,
-                           uint64_t va)
-{
-    put_key(r, key, known);
-    if (known) {
-        mc_put_hex(r->text, va, va ? 16 : 1);
-    }
-    add(r, &(McStat) { .key = key, .u = va, .hex = true, .unknown = !known });
-}
-
-void mc_object_put_hex(McObjectRow *r, const char *key, bool known, uint64_t v)
-{
-    put_key(r, key, known);
-    if (known) {
-        mc_put_hex(r->text, v, 1);
-    }
-    add(r, &(McStat) { .key = key, .u = v, .hex = true, .unknown = !known });
-}
-
-void mc_object_put_number(McObjectRow *r, const char *key, bool known,
-                          uint64_t v)
-{
-    put_key(r, key, known);
-    if (known) {
-        mc_put_decimal(r->text, v);
-    }
-    mc_object_add(r, key, known, v);
-}
-
-void mc_object_put_word(McObjectRow *r, const char *key, const char *word)
-{
-    put_key(r, key, word != NULL);
-    if (word) {
-        mc_put_word(r->text, word);
-    }
-    mc_object_add_word(r, key, word);
-}
-
-void mc_object_add(McObjectRow *r, const char *key, bool known, uint64_t v)
-{
-    add(r, &(McStat) { .key = key, .u = v, .unknown = !known });
-}
-
-void mc_object_add_address(McObjectRow *r, const char *key, uint64_t va)
-{
-    add(r, &(McStat) { .key = key, .u = va, .hex = true });
-}
-
-void mc_object_add_word(McObjectRow *r, const char *key, const char *word)
-{
-    char *copy = g_strdup(word);
-
-    g_ptr_array_add(r->strings, copy);
-    add(r, &(McStat) { .key = key, .s = copy, .unknown = !copy });
-}
-
-void mc_object_add_list(McObjectRow *r, const char *key,
-                        const char *const *list)
-{
-    add(r, &(McStat) { .key = key, .list = list });
-}
-
-void mc_object_print(McOut *out, McObjectId type, const McObjectRow *r)
-{
-    out->format->sum(out, type, r->figure, r->n, r->text->str);
-}
-
-/* Print an object that is no block: init_cred and the like are variables of the
- * kernel. */
 static void print_no_block(McOut *out, const char *name, uint64_t va)
 {
     bool freed;
     g_autofree char *note = mc_pointer_note(out, va, &freed);
-    g_auto(McObjectRow) r;
 
-    mc_object_row_init(&r);
-    g_string_append_printf(r.text, "  %-8s - ", name);
-    mc_put_hex(r.text, va, 16);
-    mc_object_add_word(&r, "object", name);
-    r.figure[r.n++] = (McStat) { .key = "va", .u = va, .hex = true };
-    mc_object_add_word(&r, "leads_to", note);
-    g_string_append_printf(r.text, " %s%s", note ? "> " : "no block",
-                           note ? note : "");
-    mc_object_print(out, MC_OBJ_OBJECT, &r);
+    mc_print(out, &mc_no_block_object, &(NoBlock) { name, va, note });
 }
 
 void mc_object_print_block(McOut *out, const char *name, uint64_t va)
@@ -132,7 +65,7 @@ void mc_object_print_block(McOut *out, const char *name, uint64_t va)
         return;
     }
     out->margin = 0;
-    out->format->row(out, &(McRow) {
-        .block = &b, .object = name, .hit = va != b.va,
-        .offset = va - b.va });
+    mc_print(out, &mc_part_object, &(Row) {
+        .b = { .block = &b, .hit = va != b.va, .offset = va - b.va },
+        .object = name });
 }

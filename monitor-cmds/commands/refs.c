@@ -6,24 +6,114 @@
  * tracer's lock is held only while blocks are copied.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/block-row.h"
 #include "monitor-cmds/commands/guest-access.h"
 #include "monitor-cmds/commands/ref-names.h"
 
 #include <string.h>
 
+/* ---- rows ---------------------------------------------------------------- */
+
+/**
+ * struct RefRow - a word that refers to the block in question
+ * @b: the block that contains the word, if one does
+ * @r: the word
+ * @ref, @ref_at: where in the block in question it points to
+ * @member: (nullable) which contains the word; @symbol: (nullable) the same of
+ *          a word outside of blocks
+ */
+typedef struct RefRow {
+    McBlockRow b;
+    const KtRef *r;
+    const char *ref;
+    uint64_t ref_at;
+    const char *member, *symbol;
+} RefRow;
+
+static const McColumn block_columns[] = {
+    MC_COLUMN(RefRow, ref, WORD, " ref[%",
+              "how the word in this block points to the block that was asked "
+              "for: to its start, or into its interior"),
+    MC_COLUMN(RefRow, ref_at, HEX, " +%",
+              "offset in the block that was asked for, to which the word "
+              "points"),
+    MC_KEY("ref_member", RefRow, member, WORD, " %]",
+           "member of this block's type that contains the word"),
+    MC_END
+};
+static const McObject block_object = {
+    "block", "a block",
+    { mc_margin_columns, mc_block_columns, block_columns,
+      mc_block_more_columns }, .is_block = true,
+};
+
+#define IN(place_, ...) \
+    MC_IF_VIA(RefRow, r, place, .one_of = 1u << KT_PLACE_##place_, __VA_ARGS__)
+
+static const McColumn word_columns[] = {
+    MC_VIA("place", RefRow, r, place, WORD, "% ",
+           "data, percpu, stack, register, struct-page, page, code or "
+           "freelist", .name = kt_place_name),
+    MC_VIA("register", RefRow, r, name, WORD, "%", "which register",
+           IN(REGISTER)),
+    MC_VIA("cpu", RefRow, r, number, NUMBER, " of vCPU %", "its vCPU",
+           IN(REGISTER)),
+    MC_VIA("va", RefRow, r, va, ADDRESS, "%", "address of the word",
+           IN(REGISTER, .no = true)),
+    MC_VIA("pid", RefRow, r, number, NUMBER, " pid=%", "owner of the stack",
+           IN(STACK)),
+    MC_VIA("cpu", RefRow, r, number, NUMBER, " cpu=%", "CPU of the memory",
+           IN(PERCPU)),
+    MC_COLUMN(RefRow, symbol, WORD, " %", "variable that has the word",
+              .flags = MC_OMIT),
+    MC_COLUMN(RefRow, ref, WORD, " ref[%", "as in the fields"),
+    MC_COLUMN(RefRow, ref_at, HEX, " +%]", "as in the fields"),
+    MC_END
+};
+static const McObject word_object = {
+    "ref", "ka refs: a word outside of all blocks (a word in a block is an "
+    "object block)", { mc_margin_columns, word_columns },
+};
+
+typedef struct SumRow {
+    uint64_t refs, read_bytes, host_us;
+} SumRow;
+
+static const McColumn sum_columns[] = {
+    MC_COLUMN(SumRow, refs, NUMBER, NULL, "number of words"),
+    MC_COLUMN(SumRow, read_bytes, NUMBER, NULL,
+              "bytes that were searched"),
+    MC_COLUMN(SumRow, host_us, NUMBER, NULL, "duration"),
+    MC_END
+};
+static const McObject sum_object = {
+    "refs", "ka refs, at the end", { sum_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_refs_objects, &block_object, &word_object, &sum_object);
+
+/* ---- the listing --------------------------------------------------------- */
+
 static void print_ref(McOut *out, const KtRef *r, uint64_t lo)
 {
+    g_autofree char *name = NULL;
+    RefRow row = {
+        .r = r, .ref_at = r->value - lo,
+        .ref = r->value == lo ? "start" : "interior",
+    };
+
     if (r->place == KT_PLACE_BLOCK) {
         uint64_t off = r->va - r->owner.va;
-        g_autofree char *member = mc_ref_member(out, &r->owner, off);
-        McRefRow ref = { r->value - lo, member };
 
-        out->format->row(out, &(McRow) {
-            .block = &r->owner, .hit = true, .offset = off, .ref = &ref });
+        name = mc_ref_member(out, &r->owner, off);
+        row.member = name;
+        row.b = (McBlockRow) { .block = &r->owner, .hit = true,
+                               .offset = off };
+        mc_print(out, &block_object, &row);
     } else {
-        g_autofree char *symbol = mc_ref_symbol(out, r);
-
-        out->format->ref(out, r, r->value - lo, symbol);
+        name = mc_ref_symbol(out, r);
+        row.symbol = name;
+        mc_print(out, &word_object, &row);
     }
 }
 
@@ -56,7 +146,7 @@ static void print_refs(McOut *out, const McArgs *args, const GArray *refs,
         print_ref(out, &g_array_index(refs, KtRef, i), lo);
     }
     if (more) {
-        out->format->more(out, more);
+        mc_more(out, more);
     }
 }
 
@@ -94,10 +184,7 @@ bool mc_cmd_refs(McOut *out, const McArgs *args, GError **errp)
                            " ms",
                            refs->len + more, lo, hi, bytes >> 20,
                            us / 1000);
-    out->format->sum(out, MC_OBJ_REFS, (McStat[]) {
-        { .key = "refs", .u = refs->len + more },
-        { .key = "read_bytes", .u = bytes },
-        { .key = "host_us", .u = us },
-    }, 3, text);
+    mc_print_line(out, &sum_object, &(SumRow) {
+        refs->len + more, bytes, us }, text);
     return true;
 }

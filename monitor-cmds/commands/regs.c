@@ -9,6 +9,7 @@
  * blocks.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/block-row.h"
 
 #include <string.h>
 
@@ -18,15 +19,65 @@
 #define STACK_MAX 0x10000ull
 #define PAGE 0x1000ull
 
+/** struct Place - the place of a value: the register @reg (borrowed), or the
+ *  word at @at of a stack */
+typedef struct Place {
+    unsigned vcpu;
+    const char *reg;
+    uint64_t at;
+    uint64_t value;
+} Place;
+
 /** struct Spot - a register or word, and the block into which it points */
 typedef struct Spot {
-    McPlace place;
+    Place place;
     KtBlock block;
 } Spot;
 
+/* ---- rows ---------------------------------------------------------------- */
+
+typedef struct Row {
+    McBlockRow b;
+    Place place;
+} Row;
+
+#define P(member_, look_, text_, help_) \
+    MC_KEY(#member_, Row, place.member_, look_, text_, help_, \
+           .flags = MC_HEAD)
+
+static const McColumn vcpu_columns[] = {
+    P(vcpu, NUMBER, "vcpu% ",
+      "vCPU of the register or stack (ka regs, ka stack)"),
+    MC_END
+};
+static const McColumn register_columns[] = {
+    P(reg, WORD, "%-5 ", "register, by gdb's name"),
+    P(value, ADDRESS, "% ", "value of the register or word"),
+    MC_END
+};
+static const McColumn word_columns[] = {
+    P(at, ADDRESS, "%: ", "address of the word on the stack"),
+    P(value, ADDRESS, "% ", "value of the register or word"),
+    MC_END
+};
+
+static const McObject register_object = {
+    "register", "ka regs: a register, and the block into which it points",
+    { vcpu_columns, register_columns, mc_margin_columns, mc_block_columns,
+      mc_block_more_columns }, .is_block = true,
+};
+static const McObject word_object = {
+    "word", "ka stack: a word of the stack, and the block into which it "
+    "points",
+    { vcpu_columns, word_columns, mc_margin_columns, mc_block_columns,
+      mc_block_more_columns }, .is_block = true,
+};
+
+MC_OBJECTS(mc_regs_objects, &register_object, &word_object);
+
 /**
  * struct Look - state of the command
- * @places: McPlace, all registers or words
+ * @places: Place, all registers or words
  * @spots: Spot, those that point into a block
  * @lowest: lowest kernel address
  * @tag_bits: of pointers, see gs_untag()
@@ -46,7 +97,7 @@ static void look_init(Look *l, McOut *out, const McArgs *args)
 
     *l = (Look) {
         .out = out, .args = args, .vm = out->ctx->vm,
-        .places = g_array_new(FALSE, FALSE, sizeof(McPlace)),
+        .places = g_array_new(FALSE, FALSE, sizeof(Place)),
         .spots = g_array_new(FALSE, FALSE, sizeof(Spot)),
         .lowest = k ? gs_kernel_lowest(k) : 0,
         .tag_bits = k ? gs_kernel_tag_bits(k) : 0,
@@ -110,7 +161,7 @@ static bool first_past(const KtBlock *b, void *opaque)
 
 /* Find the block at the place's value. If it is live, also find the newest past
  * life of this address. */
-static void find_spot(Look *l, KtTracer *t, const McPlace *p)
+static void find_spot(Look *l, KtTracer *t, const Place *p)
 {
     Spot now = { .place = *p }, past = { .place = *p };
     bool found = kt_query_find(t, p->value, &now.block);
@@ -132,7 +183,7 @@ static void find_spots(Look *l)
 
     kt_query_begin(t);
     for (unsigned i = 0; i < l->places->len; i++) {
-        find_spot(l, t, &g_array_index(l->places, McPlace, i));
+        find_spot(l, t, &g_array_index(l->places, Place, i));
     }
     kt_query_end(t);
 }
@@ -168,7 +219,7 @@ static void print_none(const Look *l, const char *holders)
         holders, " points into a block", l->spots->len ?
         " that matches the options" : ", live or freed", NULL);
 
-    l->out->format->none(l->out, text);
+    mc_remark(l->out, text);
 }
 
 static void print_spots(Look *l, const char *holders)
@@ -187,19 +238,20 @@ static void print_spots(Look *l, const char *holders)
             more++;
             continue;
         }
-        out->format->row(out, &(McRow) {
-            .block = &s->block, .hit = true, .place = &s->place,
-            .offset = s->place.value - s->block.va });
+        mc_print(out, s->place.reg ? &register_object : &word_object, &(Row) {
+            .b = { .block = &s->block, .hit = true,
+                   .offset = s->place.value - s->block.va },
+            .place = s->place });
         shown++;
     }
     if (more) {
-        out->format->more(out, more);
+        mc_more(out, more);
     } else if (!shown && !out->closed) {
         print_none(l, holders);
     }
 }
 
-static void add_place(Look *l, McPlace p)
+static void add_place(Look *l, Place p)
 {
     p.value = gs_untag(l->tag_bits, p.value);
     if (p.value >= l->lowest) {
@@ -214,7 +266,7 @@ static void add_registers(Look *l, unsigned vcpu)
     KtRegister r;
 
     for (unsigned i = 0; l->vm->reg(l->vm->opaque, vcpu, i, &r); i++) {
-        add_place(l, (McPlace) {
+        add_place(l, (Place) {
             .vcpu = vcpu, .reg = r.name, .value = r.value });
     }
 }
@@ -286,7 +338,7 @@ static bool add_words(Look *l, unsigned vcpu, uint64_t lo, uint64_t hi,
         uint64_t value = GUINT64_FROM_LE(word[i]);
 
         if (value < stack->lo || value > stack->hi) {
-            add_place(l, (McPlace) {
+            add_place(l, (Place) {
                 .vcpu = vcpu, .at = lo + 8 * i, .value = value });
         }
     }
@@ -353,7 +405,7 @@ bool mc_cmd_stack(McOut *out, const McArgs *args, GError **errp)
         }
     }
     for (unsigned i = 0; i < said->len; i++) {
-        out->format->none(out, g_ptr_array_index(said, i));
+        mc_remark(out, g_ptr_array_index(said, i));
     }
     if (said->len < end - first) {
         find_spots(&l);

@@ -7,6 +7,7 @@
  * copied afterwards.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/block-row.h"
 
 #include <string.h>
 
@@ -27,6 +28,46 @@ typedef struct View {
     bool empty;
     uint64_t past;
 } View;
+
+/** struct MissRow - no block contains @va */
+typedef struct MissRow {
+    uint64_t va;
+} MissRow;
+
+static bool get_no_hit(const McOut *o, const McColumn *c, const void *row,
+                       McValue *v)
+{
+    v->s = "> -";
+    return true;
+}
+
+static const McColumn miss_columns[] = {
+    MC_GET(NULL, get_no_hit, TEXT, "%-*no block at ", NULL),
+    MC_COLUMN(MissRow, va, ADDRESS, "%", "the address"),
+    MC_END
+};
+static const McObject miss_object = {
+    "miss", "ka show: no block contains the address", { miss_columns },
+};
+
+typedef struct PastRow {
+    uint64_t va, past_lives;
+} PastRow;
+
+static const McColumn past_columns[] = {
+    MC_COLUMN(PastRow, va, ADDRESS, NULL, "the address"),
+    MC_COLUMN(PastRow, past_lives, NUMBER, "% past {life|lives} of ",
+              "their number"),
+    MC_KEY(NULL, PastRow, va, ADDRESS, "%", NULL),
+    MC_KEY(NULL, PastRow, past_lives, NUMBER, ", --history prints {it|them}",
+           NULL),
+    MC_END
+};
+static const McObject past_object = {
+    "past", "ka show: past lives of the address", { past_columns },
+};
+
+MC_OBJECTS(mc_show_objects, &miss_object, &past_object);
 
 static void view_init(View *v)
 {
@@ -91,21 +132,20 @@ static unsigned margin_for(const View *v, uint64_t va)
 
 static void print_row(McOut *out, GArray *rows, unsigned i)
 {
-    out->format->row(out, &(McRow) {
-        .block = &g_array_index(rows, KtBlock, i) });
+    mc_print_block(out, &g_array_index(rows, KtBlock, i));
 }
 
 static void print_view(McOut *out, const View *v, uint64_t va)
 {
-    out->margin = margin_for(v, va);
+    out->margin = out->width[0] = margin_for(v, va);
     for (unsigned i = v->before->len; i-- > 0;) {
         print_row(out, v->before, i);
     }
     if (v->has_hit) {
-        out->format->row(out, &(McRow) {
+        mc_print(out, &mc_block_object, &(McBlockRow) {
             .block = &v->hit, .hit = true, .offset = va - v->hit.va });
     } else {
-        out->format->miss(out, va);
+        mc_print(out, &miss_object, &(MissRow) { va });
     }
     for (unsigned i = 0; i < v->after->len; i++) {
         print_row(out, v->after, i);
@@ -130,12 +170,12 @@ bool mc_cmd_show(McOut *out, const McArgs *args, GError **errp)
     if (mc_given(args, MC_OPT_HISTORY)) {
         mc_print_history(out, va, v.has_hit ? &v.hit : NULL);
     } else if (v.past) {
-        out->format->past(out, va, v.past);
+        mc_print(out, &past_object, &(PastRow) { va, v.past });
     } else if (v.empty) {
         g_autofree char *why = mc_why_nothing(out);
         g_autofree char *text = g_strconcat("no blocks at all", why, NULL);
 
-        out->format->none(out, text);
+        mc_remark(out, text);
     }
     return true;
 }

@@ -6,6 +6,7 @@
  * of a finding is followed by the blocks of its slot and of the slot below.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/block-row.h"
 
 #include <string.h>
 
@@ -60,32 +61,74 @@ static char *describe(const KtSlabFinding *f)
 
 static void print_block(McOut *out, const KtBlock *b, uint64_t object)
 {
-    out->format->row(out, &(McRow) {
+    mc_print(out, &mc_block_object, &(McBlockRow) {
         .block = b, .hit = object, .offset = object - b->va });
 }
+
+typedef struct FindingRow {
+    const KtSlabFinding *f;
+    const char *kind, *list;
+} FindingRow;
+
+#define F(key_, member_, look_, help_, ...) \
+    MC_VIA(key_, FindingRow, f, member_, look_, NULL, help_, __VA_ARGS__)
+
+static const McColumn finding_columns[] = {
+    MC_COLUMN(FindingRow, kind, TEXT, NULL, "as in docs/objects.md"),
+    F("cache", cache.name, CHARS, "the cache"),
+    F("cache_va", cache.va, HEX, "its kmem_cache"),
+    MC_COLUMN(FindingRow, list, TEXT, NULL, "whose it is, and its name"),
+    F("position", position, NUMBER, "on the list", .flags = MC_MOST),
+    F("slab", slab, HEX, "address of its memory", .flags = MC_ZERO),
+    F("slot", slot, NUMBER, "number of the slot", .flags = MC_MOST),
+    F("object", object, HEX, "its address", .flags = MC_ZERO),
+    F("found", value, HEX, "a number, or an address"),
+    F("expected", expected, HEX, "a number"),
+    MC_END
+};
+static const McObject finding_object = {
+    "finding", "ka slab check, before the blocks of the slot below and of the "
+    "slot; null: none, or not known", { finding_columns }, .line = true,
+};
+
+typedef struct SumRow {
+    uint64_t findings;
+    const KtSlabReport *r;
+} SumRow;
+
+#define R(key_, member_, help_) \
+    MC_VIA(key_, SumRow, r, member_, NUMBER, NULL, help_)
+
+static const McColumn sum_columns[] = {
+    MC_COLUMN(SumRow, findings, NUMBER, NULL, "their number"),
+    R("caches", caches, "that were checked"),
+    R("slabs", slabs, "that were checked"),
+    R("free_objects", objects, "that were checked"),
+    R("transit", transit,
+      "objects that are in use for the kernel and not in the map, as a call "
+      "is under way"),
+    R("unsure", unsure, "contradictions that are no findings"),
+    R("unreadable", unreadable, "caches whose numbers make no sense"),
+    R("dropped", dropped, "findings that are not listed"),
+    MC_VIA("why", SumRow, r, why, TEXT, NULL,
+           "why there are unsure ones, else null"),
+    R("host_us", us, "duration"),
+    MC_END
+};
+static const McObject sum_object = {
+    "slab_check", "ka slab check, at the end", { sum_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_slab_check_objects, &finding_object, &sum_object);
 
 static void print_finding(McOut *out, const KtSlabFinding *f)
 {
     g_autofree char *text = describe(f);
-    g_autofree char *list = NULL;
-    GString *s = g_string_new(NULL);
+    g_autoptr(GString) list = g_string_new(NULL);
 
-    put_list(s, f);
-    list = g_string_free(s, FALSE);
-    out->format->sum(out, MC_OBJ_FINDING, (McStat[]) {
-        { .key = "kind", .s = kt_slab_finding_name(f->kind) },
-        { .key = "cache", .s = f->cache.name },
-        { .key = "cache_va", .u = f->cache.va, .hex = true },
-        { .key = "list", .s = list },
-        { .key = "position", .u = f->position,
-          .unknown = f->position == KT_NO_COUNT },
-        { .key = "slab", .u = f->slab, .hex = true, .unknown = !f->slab },
-        { .key = "slot", .u = f->slot, .unknown = f->slot == KT_NO_SLOT },
-        { .key = "object", .u = f->object, .hex = true,
-          .unknown = !f->object },
-        { .key = "found", .u = f->value, .hex = true },
-        { .key = "expected", .u = f->expected, .hex = true },
-    }, 10, text);
+    put_list(list, f);
+    mc_print_line(out, &finding_object, &(FindingRow) {
+        f, kt_slab_finding_name(f->kind), list->str }, text);
     if (f->has_below) {
         print_block(out, &f->below, 0);
     }
@@ -99,7 +142,7 @@ static void print_findings(McOut *out, const McArgs *args,
 {
     for (unsigned i = 0; i < findings->len && !out->closed; i++) {
         if (i == args->limit) {
-            out->format->more(out, findings->len - i);
+            mc_more(out, findings->len - i);
             return;
         }
         print_finding(out, &g_array_index(findings, KtSlabFinding, i));
@@ -110,18 +153,18 @@ static void print_findings(McOut *out, const McArgs *args,
 static void print_missing(McOut *out, const KtSlabReport *r)
 {
     if (r->no_cpus) {
-        out->format->none(out, "not checked: the lists of CPUs, as it is not "
-                          "known where they are");
+        mc_remark(out, "not checked: the lists of CPUs, as it is not "
+                  "known where they are");
     }
     if (r->no_form) {
-        out->format->none(out, "not checked: the lists of slabs, as it is not "
-                          "known how free pointers are stored");
+        mc_remark(out, "not checked: the lists of slabs, as it is not "
+                  "known how free pointers are stored");
     }
     if (r->why) {
         g_autofree char *line = g_strconcat(
             "not compared with the map: ", r->why, NULL);
 
-        out->format->none(out, line);
+        mc_remark(out, line);
     }
 }
 
@@ -170,17 +213,6 @@ bool mc_cmd_slab_check(McOut *out, const McArgs *args, GError **errp)
     print_findings(out, args, r.findings);
     print_missing(out, &r);
     text = sum_up(&r, n);
-    out->format->sum(out, MC_OBJ_SLAB_CHECK, (McStat[]) {
-        { .key = "findings", .u = n },
-        { .key = "caches", .u = r.caches },
-        { .key = "slabs", .u = r.slabs },
-        { .key = "free_objects", .u = r.objects },
-        { .key = "transit", .u = r.transit },
-        { .key = "unsure", .u = r.unsure },
-        { .key = "unreadable", .u = r.unreadable },
-        { .key = "dropped", .u = r.dropped },
-        { .key = "why", .s = r.why, .unknown = !r.why },
-        { .key = "host_us", .u = r.us },
-    }, 10, text);
+    mc_print_line(out, &sum_object, &(SumRow) { n, &r }, text);
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lists and slots for the commands about slabs: see slab-view.h. */
 #include "monitor-cmds/commands/slab-view.h"
-#include "monitor-cmds/commands/object-row.h"
+#include "monitor-cmds/output/block-row.h"
 
 KtSlabs *mc_slabs_open(McOut *out, GError **errp)
 {
@@ -15,7 +15,7 @@ KtSlabs *mc_slabs_open(McOut *out, GError **errp)
 void mc_slab_note_running(McOut *out)
 {
     if (out->ctx->vm && out->ctx->vm->running) {
-        out->format->none(out, "the VM runs: numbers of different moments");
+        mc_remark(out, "the VM runs: numbers of different moments");
     }
 }
 
@@ -25,28 +25,41 @@ char *mc_slab_list_text(KtSlabListKind kind, unsigned number)
                            kt_slab_list_name(kind));
 }
 
+/** struct ProblemRow - @p: what is wrong; @slab: (nullable) where */
+typedef struct ProblemRow {
+    const KtSlabProblem *p;
+    const KtSlab *slab;
+    const char *problem, *list, *what;
+} ProblemRow;
+
+#define P(key_, member_, look_, text_, help_, ...) \
+    MC_VIA(key_, ProblemRow, p, member_, look_, text_, help_, __VA_ARGS__)
+
+static const McColumn problem_columns[] = {
+    MC_COLUMN(ProblemRow, problem, TEXT, "! %", "its kind"),
+    MC_COLUMN(ProblemRow, list, TEXT, " on %", "the list"),
+    MC_VIA("slab", ProblemRow, slab, base, POINTER, " slab=%",
+           "address of the slab's memory", .flags = MC_OMIT),
+    P("slot", slot, NUMBER, " slot=%", "the slot whose free pointer is wrong",
+      .flags = MC_MOST | MC_OMIT),
+    P("value", value, HEX, " value=%", "what is there"),
+    P("expected", expected, HEX, " expected=%", "what should be",
+      .flags = MC_ZERO | MC_OMIT),
+    MC_KEY(NULL, ProblemRow, what, TEXT, ": %", NULL),
+    MC_END
+};
+const McObject mc_list_problem_object = {
+    "list_problem", "ka cache of one cache: a list of free objects is damaged",
+    { problem_columns }, .line = true,
+};
+
 void mc_slab_print_problem(McOut *out, const KtSlabProblem *p)
 {
     g_autofree char *list = mc_slab_list_text(p->list->kind, p->list->number);
-    g_auto(McObjectRow) r;
 
-    mc_object_row_init(&r);
-    g_string_append_printf(r.text, "! %s on %s", kt_slab_problem_name(p->kind),
-                           list);
-    mc_object_add_word(&r, "problem", kt_slab_problem_name(p->kind));
-    mc_object_add_word(&r, "list", list);
-    if (p->slab) {
-        mc_object_put_address(&r, "slab", true, p->slab->base);
-    }
-    if (p->slot != KT_NO_SLOT) {
-        mc_object_put_number(&r, "slot", true, p->slot);
-    }
-    mc_object_put_hex(&r, "value", true, p->value);
-    if (p->expected) {
-        mc_object_put_hex(&r, "expected", true, p->expected);
-    }
-    g_string_append_printf(r.text, ": %s", kt_slab_problem_text(p->kind));
-    mc_object_print(out, MC_OBJ_LIST_PROBLEM, &r);
+    mc_print(out, &mc_list_problem_object, &(ProblemRow) {
+        p, p->slab, kt_slab_problem_name(p->kind), list,
+        kt_slab_problem_text(p->kind) });
 }
 
 /* ---- slots --------------------------------------------------------------- */
@@ -94,14 +107,70 @@ static char letter_of(const McSlotAt *slot)
     return slot->block.rcu_queued ? 'R' : 'A';
 }
 
+typedef struct Row {
+    McBlockRow b;
+    uint32_t slot;
+    bool numbered;
+    const char *list;
+} Row;
+
+static bool get_no_state(const McOut *o, const McColumn *c, const void *row,
+                         McValue *v)
+{
+    v->u = '-';
+    return true;
+}
+
+static bool get_unseen(const McOut *o, const McColumn *c, const void *row,
+                       McValue *v)
+{
+    v->s = "unseen";
+    return true;
+}
+
+static const McColumn slot_columns[] = {
+    MC_COLUMN(Row, slot, NUMBER, "%4 ",
+              "ka slab: number of the slot in its slab", .flags = MC_HEAD,
+              MC_IF(Row, numbered)),
+    MC_END
+};
+static const McColumn unseen_columns[] = {
+    MC_GET("state", get_no_state, LETTER, "%", "- no block",
+           .flags = MC_HEAD),
+    MC_KEY("va", Row, b.va, ADDRESS, " %", "of the slot", .flags = MC_HEAD),
+    MC_GET("unseen", get_unseen, WORD, " %",
+           "ka slab: the word unseen, if no block is known in the slot: it "
+           "was not handed out since ka records events"),
+    MC_END
+};
+static const McColumn list_columns[] = {
+    MC_COLUMN(Row, list, WORD, " list=%",
+              "ka slab, ka cache -v: the list of free objects that the slot "
+              "is on, and its place there; 0 is handed out next",
+              .flags = MC_OMIT),
+    MC_END
+};
+
+const McObject mc_slot_object = {
+    "slot", "ka slab, and ka cache -v for each object on a list",
+    { mc_margin_columns, slot_columns, mc_block_columns, list_columns,
+      mc_block_more_columns }, .is_block = true,
+};
+const McObject mc_unseen_object = {
+    "slot", "ka slab, and ka cache -v for each object on a list",
+    { mc_margin_columns, slot_columns, unseen_columns, list_columns },
+    .is_block = true,
+};
+
 void mc_slot_print(McOut *out, const McSlotAt *slot, uint64_t va,
                    bool numbered)
 {
-    const McSlotRow row = { slot->va, slot->number, numbered, slot->list };
-
-    out->format->row(out, &(McRow) {
-        .block = slot->has_block ? &slot->block : NULL, .hit = va != 0,
-        .offset = va > slot->va ? va - slot->va : 0, .slot = &row });
+    mc_print(out, slot->has_block ? &mc_slot_object :
+             &mc_unseen_object, &(Row) {
+        .b = { .block = slot->has_block ? &slot->block : NULL,
+               .va = slot->va, .hit = va != 0,
+               .offset = va > slot->va ? va - slot->va : 0 },
+        .slot = slot->number, .numbered = numbered, .list = slot->list });
 }
 
 /* ---- a slab -------------------------------------------------------------- */
@@ -136,13 +205,30 @@ GArray *mc_slab_slots(const KtSlabCache *c, const KtListedSlab *slab)
     return slots;
 }
 
+typedef struct LettersRow {
+    uint64_t va;
+    const char *letters, *list;
+    bool listed;
+} LettersRow;
+
+static const McColumn letters_columns[] = {
+    MC_COLUMN(LettersRow, va, POINTER, "%", "its memory"),
+    MC_COLUMN(LettersRow, letters, TEXT, " % ", "one for each slot"),
+    MC_ONLY_TEXT("on ", MC_IF(LettersRow, listed)),
+    MC_COLUMN(LettersRow, list, TEXT, "%", "the list that it is on"),
+    MC_END
+};
+const McObject mc_slab_letters_object = {
+    "slab", "ka slab, and ka cache --format line", { letters_columns },
+    .line = true,
+};
+
 void mc_slab_print_letters(McOut *out, const KtSlabs *s, const KtSlabCache *c,
                            const KtListedSlab *slab, uint32_t hit)
 {
     g_autofree char *place = mc_slab_place(s, slab);
     g_autoptr(GArray) slots = mc_slab_slots(c, slab);
     g_autoptr(GString) letters = g_string_new(NULL);
-    g_auto(McObjectRow) r;
 
     mc_slots_find_blocks(out->ctx->tracer, slots, 0, slots->len);
     for (unsigned i = 0; i < slots->len; i++) {
@@ -152,12 +238,6 @@ void mc_slab_print_letters(McOut *out, const KtSlabs *s, const KtSlabCache *c,
         g_string_append_c(letters,
                           letter_of(&g_array_index(slots, McSlotAt, i)));
     }
-    mc_object_row_init(&r);
-    mc_put_hex(r.text, slab->slab.base, 16);
-    g_string_append_printf(r.text, " %s %s%s", letters->str,
-                           slab->listed ? "on " : "", place);
-    mc_object_add_address(&r, "va", slab->slab.base);
-    mc_object_add_word(&r, "letters", letters->str);
-    mc_object_add_word(&r, "list", place);
-    mc_object_print(out, MC_OBJ_SLAB, &r);
+    mc_print(out, &mc_slab_letters_object, &(LettersRow) {
+        slab->slab.base, letters->str, place, slab->listed });
 }

@@ -6,7 +6,7 @@
 #ifndef MC_SLAB_VIEW_H
 #define MC_SLAB_VIEW_H
 
-#include "monitor-cmds/output/format.h"
+#include "monitor-cmds/output/row.h"
 
 /** mc_slabs_open() - (owned) find out how the running kernel keeps its slabs.
  *  NULL and an error if that is not known. */
@@ -55,5 +55,8 @@ GArray *mc_slab_slots(const KtSlabCache *c, const KtListedSlab *slab);
  *  (or KT_NO_SLOT) a ">" comes before its letter */
 void mc_slab_print_letters(McOut *out, const KtSlabs *s, const KtSlabCache *c,
                            const KtListedSlab *slab, uint32_t hit);
+
+extern const McObject mc_list_problem_object, mc_slab_letters_object;
+extern const McObject mc_slot_object, mc_unseen_object;
 
 #endif /* MC_SLAB_VIEW_H */

@@ -7,7 +7,7 @@
  * one hold of the tracer's lock.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/object-row.h"
+#include "monitor-cmds/output/block-row.h"
 #include "monitor-cmds/commands/slab-view.h"
 
 #include <string.h>
@@ -50,8 +50,7 @@ static void print_past(const Show *s, uint64_t va)
     kt_query_history(t, va, append_block, lives);
     kt_query_end(t);
     for (unsigned i = 0; i < lives->len && !s->out->closed; i++) {
-        s->out->format->row(s->out, &(McRow) {
-            .block = &g_array_index(lives, KtBlock, i) });
+        mc_print_block(s->out, &g_array_index(lives, KtBlock, i));
     }
 }
 
@@ -70,7 +69,7 @@ static void print_block(const Show *s, const KtBlock *b)
     uint64_t va = s->args->va.lo;
     bool hit = va >= b->va && va - b->va < MAX(kt_block_len(b), 1);
 
-    s->out->format->row(s->out, &(McRow) {
+    mc_print(s->out, &mc_block_object, &(McBlockRow) {
         .block = b, .hit = hit, .offset = hit ? va - b->va : 0 });
     print_past(s, b->va);
 }
@@ -93,11 +92,11 @@ static bool print_page(const Show *s, const char *why)
         print_block(s, &g_array_index(blocks, KtBlock, i));
     }
     if (n < blocks->len) {
-        s->out->format->more(s->out, blocks->len - n);
+        mc_more(s->out, blocks->len - n);
     }
     text = g_strdup_printf("%u blocks in the page %016" PRIx64 "; %s",
                            blocks->len, lo, why);
-    s->out->format->none(s->out, text);
+    mc_remark(s->out, text);
     return true;
 }
 
@@ -145,27 +144,41 @@ static bool find_slab(Show *s, KtSlab *slab, GError **errp)
     return true;
 }
 
+/** struct HeadRow - @end: last byte of the slab */
+typedef struct HeadRow {
+    const KtSlab *slab;
+    uint64_t end;
+    const char *cache, *list;
+    bool listed;
+} HeadRow;
+
+static const McColumn head_columns[] = {
+    MC_VIA("va", HeadRow, slab, base, POINTER, "slab %", "its memory"),
+    MC_COLUMN(HeadRow, end, POINTER, "-%", "last byte of it"),
+    MC_COLUMN(HeadRow, cache, WORD, " of %", "the cache"),
+    MC_VIA("slots", HeadRow, slab, objects, NUMBER, ", % slots, ",
+           "the kernel's number"),
+    MC_VIA("inuse", HeadRow, slab, inuse, NUMBER, NULL,
+           "the kernel's number"),
+    MC_ONLY_TEXT("on ", MC_IF(HeadRow, listed)),
+    MC_COLUMN(HeadRow, list, TEXT, "%", "the list that it is on"),
+    MC_VIA(NULL, HeadRow, slab, inuse, NUMBER, ", inuse %", NULL),
+    MC_END
+};
+static const McObject head_object = {
+    "slab", "ka slab", { head_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_slab_objects, &head_object);
+
 static void print_header(const Show *s)
 {
     const KtSlab *slab = &s->slab->slab;
-    uint64_t end = slab->base + kt_slab_len(s->s, &s->c, slab) - 1;
     g_autofree char *place = mc_slab_place(s->s, s->slab);
-    g_auto(McObjectRow) r;
 
-    mc_object_row_init(&r);
-    g_string_append_printf(r.text, "slab %016" PRIx64 "-%016" PRIx64 " of ",
-                           slab->base, end);
-    mc_put_word(r.text, s->c.name);
-    g_string_append_printf(r.text, ", %u slots, %s%s, inuse %u",
-                           slab->objects, s->slab->listed ? "on " : "", place,
-                           slab->inuse);
-    mc_object_add_address(&r, "va", slab->base);
-    mc_object_add_address(&r, "end", end);
-    mc_object_add_word(&r, "cache", s->c.name);
-    mc_object_add(&r, "slots", true, slab->objects);
-    mc_object_add(&r, "inuse", true, slab->inuse);
-    mc_object_add_word(&r, "list", place);
-    mc_object_print(s->out, MC_OBJ_SLAB, &r);
+    mc_print(s->out, &head_object, &(HeadRow) {
+        slab, slab->base + kt_slab_len(s->s, &s->c, slab) - 1, s->c.name,
+        place, s->slab->listed });
 }
 
 static unsigned margin_for(const Show *s)
@@ -193,7 +206,7 @@ static void print_slots(const Show *s)
         print_past(s, slot->va);
     }
     if (n < slots->len) {
-        s->out->format->more(s->out, slots->len - n);
+        mc_more(s->out, slots->len - n);
     }
 }
 

@@ -2,113 +2,207 @@
 /*
  * ka stat: print the tracer's state, sizes and counters.
  *
- * Called through mc_run(). Rows of numbers are a table over KtStats; counters
- * and their texts come from counters.def. All numbers are copied under one hold
- * of the tracer's lock.
+ * Called through mc_run(). All numbers are copied under one hold of the
+ * tracer's lock. Counters and their texts come from counters.def.
  */
 #include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 
-typedef struct StatRow {
-    const char *key;
-    size_t offset;
-    const char *help;
-} StatRow;
-
-#define ROW(key, member, help) { key, offsetof(KtStats, member), help }
-
-static const StatRow blocks_rows[] = {
-    ROW("blocks.live", live_blocks, "blocks allocated"),
-    ROW("blocks.live_bytes", live_bytes, "bytes of these, slack included"),
-    ROW("blocks.freed", freed_blocks, "blocks freed and not reused"),
-    ROW("blocks.previous_boot", previous_live_blocks,
-        "live blocks of the boot before the reset"),
-    ROW("blocks.host_bytes", map_bytes, "host memory of the map"),
-    ROW("errors.recorded", errors, "errors that ka error lists"),
-};
-
-static const StatRow history_rows[] = {
-    ROW("history.rows", history_rows, "past lives"),
-    ROW("history.host_bytes", history_bytes, "host memory of past lives"),
-};
-
-static const StatRow depot_rows[] = {
-    ROW("depot.stacks", stacks, "different backtraces"),
-    ROW("depot.tasks", tasks, "different tasks"),
-    ROW("depot.caches", caches, "kmem_caches seen"),
-    ROW("depot.host_bytes", depot_bytes, "host memory of the backtraces"),
-};
-
-static const StatRow event_rows[] = {
-    ROW("events.checked", events, "events applied to the map and checked"),
-    ROW("events.last_us", last_us, "guest microsecond of the newest event"),
-};
-
-static const StatRow memory_rows[] = {
-    ROW("memory.bytes", mem_bytes, "all host memory of the tracer"),
-    ROW("memory.limit", mem_bound, "its limit (mem=); 0: no limit"),
-};
-
-static void print_rows(McOut *out, const char *group, const KtStats *stats,
-                       const StatRow *rows, unsigned n)
-{
-    out->format->stat_group(out, group);
-    for (unsigned i = 0; i < n; i++) {
-        const char *at = (const char *)stats + rows[i].offset;
-
-        out->format->stat(out, &(McStat) {
-            .key = rows[i].key, .u = *(const uint64_t *)at,
-            .help = rows[i].help });
-    }
-}
-
-static void put_text(McOut *out, const char *key, const char *s)
-{
-    out->format->stat(out, &(McStat) { .key = key, .s = s });
-}
-
-static void put_number(McOut *out, const char *key, uint64_t u, bool hex,
-                       const char *help)
-{
-    out->format->stat(out, &(McStat) {
-        .key = key, .u = u, .hex = hex, .help = help });
-}
-
-/* Say first what makes the guest behave otherwise than without the plugin. A
- * journal has no more of it than counters. */
-static void print_changes(McOut *out, const KtStats *s)
-{
+/** struct Row - what is printed; texts are NULL if there is no such line.
+ *  @banner: (owned) */
+typedef struct Row {
+    KtStats s;
     KtQuarantineInfo q;
+    const char *changed, *state, *recognised, *memory;
+    const char *no_kernel;
+    char *banner;
+    const char *from, *symbols_from, *btf, *types, *unwind, *learned;
+    uint64_t slide, symbols, symbol_bytes, modules;
+    uint64_t hooks_found, hooks_missing;
+} Row;
 
-    kt_quarantine_info(out->ctx->tracer, &q);
-    if (!q.limit && !q.blocks && !s->counter[KT_CNT_QUARANTINE_DELAYED]) {
-        return;
-    }
-    out->format->stat_group(out, q.why_not ?
-                            "guest unchanged: quarantine= has no effect" :
-                            "guest changed: frees are delayed (quarantine=)");
-    put_text(out, "guest.changed", q.why_not ? q.why_not : "yes");
-    if (q.running) {
-        put_number(out, "guest.quarantine", q.limit, false,
-                   "bytes that may wait to be freed");
-        put_number(out, "guest.waiting", q.blocks, false,
-                   "blocks that wait to be freed");
-        put_number(out, "guest.waiting_bytes", q.bytes, false,
-                   "bytes of these");
-    }
+#define S(key_, member_, help_) \
+    MC_KEY(key_, Row, s.member_, NUMBER, NULL, help_)
+#define N(key_, member_, help_) MC_KEY(key_, Row, member_, NUMBER, NULL, help_)
+#define T(key_, member_) \
+    MC_KEY(key_, Row, member_, TEXT, NULL, NULL, .flags = MC_OMIT)
+
+#define Q(key_, member_, help_) \
+    MC_KEY(key_, Row, q.member_, NUMBER, NULL, help_, MC_IF(Row, q.running))
+
+static const McColumn changes_columns[] = {
+    T("guest.changed", changed),
+    Q("guest.quarantine", limit, "bytes that may wait to be freed"),
+    Q("guest.waiting", blocks, "blocks that wait to be freed"),
+    Q("guest.waiting_bytes", bytes, "bytes of these"),
+    MC_END
+};
+
+static const McColumn tracing_columns[] = {
+    T("tracing.state", state), T("tracing.kernel", recognised), MC_END
+};
+
+static bool is_known(const McOut *o, const void *row)
+{
+    return o->ctx->kernel;
 }
 
-static void print_tracing(McOut *out)
+static bool has_slide(const McOut *o, const void *row)
+{
+    return o->ctx->kernel && o->ctx->kernel_found &&
+           !gs_kernel_is_memory(o->ctx->kernel);
+}
+
+static bool has_no_slide(const McOut *o, const void *row)
+{
+    return o->ctx->kernel && o->ctx->kernel_found && !has_slide(o, row);
+}
+
+static bool get_unknown(const McOut *o, const McColumn *c, const void *row,
+                        McValue *v)
+{
+    return false;
+}
+
+#define K(key_, member_, help_) \
+    MC_KEY(key_, Row, member_, NUMBER, NULL, help_, .when = is_known)
+
+static const McColumn kernel_columns[] = {
+    T("kernel.none", no_kernel),
+    T("kernel.banner", banner),
+    T("kernel.from", from),
+    MC_KEY("kernel.slide", Row, slide, HEX, NULL,
+           "hex; run time minus link time", .when = has_slide),
+    MC_GET("kernel.slide", get_unknown, HEX, NULL,
+           "unknown: symbols were read at their run-time addresses",
+           .when = has_no_slide),
+    K("kernel.symbols", symbols, "modules included"),
+    T("kernel.symbols_from", symbols_from),
+    K("kernel.symbol_bytes", symbol_bytes,
+      "host memory of the symbols, without those of modules"),
+    K("kernel.modules", modules, "modules whose symbols are known"),
+    T("kernel.btf", btf),
+    T("kernel.types", types),
+    T("kernel.unwind", unwind),
+    T("types.learned", learned),
+    MC_END
+};
+
+static const McColumn blocks_columns[] = {
+    S("blocks.live", live_blocks, "blocks allocated"),
+    S("blocks.live_bytes", live_bytes, "bytes of these, slack included"),
+    S("blocks.freed", freed_blocks, "blocks freed and not reused"),
+    S("blocks.previous_boot", previous_live_blocks,
+      "live blocks of the boot before the reset"),
+    S("blocks.host_bytes", map_bytes, "host memory of the map"),
+    S("errors.recorded", errors, "errors that ka error lists"),
+    MC_END
+};
+
+static const McColumn history_columns[] = {
+    S("history.rows", history_rows, "past lives"),
+    S("history.host_bytes", history_bytes, "host memory of past lives"),
+    MC_END
+};
+
+static const McColumn depot_columns[] = {
+    S("depot.stacks", stacks, "different backtraces"),
+    S("depot.tasks", tasks, "different tasks"),
+    S("depot.caches", caches, "kmem_caches seen"),
+    S("depot.host_bytes", depot_bytes, "host memory of the backtraces"),
+    MC_END
+};
+
+static const McColumn memory_columns[] = {
+    S("memory.bytes", mem_bytes, "all host memory of the tracer"),
+    S("memory.limit", mem_bound, "its limit (mem=); 0: no limit"),
+    T("memory.state", memory),
+    MC_END
+};
+
+static const McColumn events_columns[] = {
+    S("events.checked", events, "events applied to the map and checked"),
+    S("events.last_us", last_us, "guest microsecond of the newest event"),
+    MC_END
+};
+
+static const McColumn hooks_columns[] = {
+    N("hooks.found", hooks_found,
+      "hooked allocator functions of this kernel"),
+    N("hooks.missing", hooks_missing,
+      "known functions that are not in this kernel or not needed; -v lists "
+      "them"),
+    MC_END
+};
+
+static const McObject stat_object = {
+    "stat", "ka stat: one key for each of its lines", { NULL },
+};
+
+/* ---- hooks --------------------------------------------------------------- */
+
+static bool is_found(const McOut *o, const void *row)
+{
+    return ((const McHookStatus *)row)->va;
+}
+
+static bool is_missing(const McOut *o, const void *row)
+{
+    return !is_found(o, row);
+}
+
+static bool is_renamed(const McOut *o, const void *row)
+{
+    const McHookStatus *h = row;
+
+    return h->va && h->symbol && strcmp(h->symbol, h->name);
+}
+
+#define H(member_, look_, text_, help_, ...) \
+    MC_COLUMN(McHookStatus, member_, look_, text_, help_, __VA_ARGS__)
+
+static const McColumn hook_columns[] = {
+    H(name, TEXT, "  %-32 ", "the function"),
+    H(va, ADDRESS, NULL, "null if the kernel has no such function",
+      .flags = MC_ZERO),
+    MC_KEY(NULL, McHookStatus, va, ADDRESS, "%", NULL, .when = is_found),
+    H(hits, NUMBER, " %12", "its calls", .when = is_found),
+    MC_ONLY_TEXT("         missing            -", .when = is_missing),
+    H(note, TEXT, "  %", "what the missing hook means", .flags = MC_OMIT,
+      .when = is_missing),
+    H(symbol, TEXT, NULL, "its name in this kernel", .flags = MC_OMIT),
+    H(from, TEXT, NULL, "where va comes from", .flags = MC_OMIT),
+    MC_KEY(NULL, McHookStatus, from, TEXT, "  %", NULL, .flags = MC_OMIT,
+           .when = is_found),
+    MC_KEY(NULL, McHookStatus, symbol, TEXT, " %", NULL,
+           .when = is_renamed),
+    H(args_from, TEXT, NULL, "what describes the arguments",
+      .flags = MC_OMIT),
+    MC_KEY(NULL, McHookStatus, args_from, TEXT, ", arguments by %", NULL,
+           .flags = MC_OMIT, .when = is_found),
+    MC_END
+};
+static const McObject hook_object = {
+    "hook", "ka stat -v", { hook_columns },
+};
+
+MC_OBJECTS(mc_stat_objects, &stat_object, &hook_object);
+
+static void print_hooks(McOut *out)
 {
     const McContext *ctx = out->ctx;
+    McHookStatus h;
 
-    out->format->stat_group(out, "tracing");
-    put_text(out, "tracing.state", kt_tracer_enabled(ctx->tracer) ? "on" :
-                                                                    "off");
-    put_text(out, "tracing.kernel", ctx->kernel_found ? "recognised" :
-             "not recognised");
+    for (unsigned i = 0; ctx->hook && i < ctx->n_hooks && !out->closed; i++) {
+        h = (McHookStatus) { 0 };
+        if (ctx->hook(ctx->hook_opaque, i, &h) && h.name) {
+            mc_print(out, &hook_object, &h);
+        }
+    }
 }
+
+/* ---- ka stat ------------------------------------------------------------- */
 
 static const char *memory_state(const KtStats *s)
 {
@@ -119,29 +213,6 @@ static const char *memory_state(const KtStats *s)
            "ok again: blocks were not kept (block.dropped)" : "ok";
 }
 
-static void print_memory(McOut *out, const KtStats *s)
-{
-    print_rows(out, "memory", s, memory_rows, G_N_ELEMENTS(memory_rows));
-    put_text(out, "memory.state", memory_state(s));
-    for (unsigned i = 0; i < KT_MEM__COUNT; i++) {
-        g_autofree char *key = g_strconcat("memory.", kt_memory_part_name(i),
-                                           NULL);
-
-        put_number(out, key, s->part_bytes[i], false, kt_memory_part_help(i));
-    }
-}
-
-static void print_slide(McOut *out, const GsKernel *k)
-{
-    bool known = !gs_kernel_is_memory(k);
-
-    out->format->stat(out, &(McStat) {
-        .key = "kernel.slide", .u = gs_kernel_slide(k), .hex = true,
-        .unknown = !known,
-        .help = known ? "hex; run time minus link time" :
-                "unknown: symbols were read at their run-time addresses" });
-}
-
 static const char *types_from(const McContext *ctx)
 {
     const char *from = gs_kernel_types_from(ctx->kernel);
@@ -149,115 +220,137 @@ static const char *types_from(const McContext *ctx)
     return strcmp(from, "none") || !ctx->learned ? from : "learned";
 }
 
-static void print_kernel(McOut *out)
+/* (owned, nullable) */
+static char *banner_of(const GsKernel *k)
 {
-    const GsKernel *k = out->ctx->kernel;
-    g_autoptr(GString) banner = g_string_new(NULL);
+    char *banner = g_strdup(gs_kernel_banner(k));
 
-    out->format->stat_group(out, "kernel");
+    for (char *p = banner; p && *p; p++) {
+        *p = *p >= 0x20 && *p < 0x7f ? *p : '?';
+    }
+    return banner;
+}
+
+static void set_kernel(Row *row, const McContext *ctx)
+{
+    const GsKernel *k = ctx->kernel;
+
     if (!k) {
-        put_text(out, "kernel.none", out->ctx->why_no_kernel ?
-                 out->ctx->why_no_kernel : "no kernel file was given");
+        row->no_kernel = ctx->why_no_kernel ? ctx->why_no_kernel :
+                                              "no kernel file was given";
         return;
     }
-    if (gs_kernel_banner(k)) {
-        for (const char *p = gs_kernel_banner(k); *p; p++) {
-            g_string_append_c(banner, *p >= 0x20 && *p < 0x7f ? *p : '?');
-        }
-        put_text(out, "kernel.banner", banner->str);
-    }
-    put_text(out, "kernel.from", gs_kernel_is_memory(k) ? "memory" : "file");
-    if (out->ctx->kernel_found) {
-        print_slide(out, k);
-    }
-    put_number(out, "kernel.symbols", gs_kernel_n_symbols(k), false,
-               "modules included");
-    put_text(out, "kernel.symbols_from", gs_kernel_symbols_from(k));
-    put_number(out, "kernel.symbol_bytes", gs_kernel_symbol_bytes(k), false,
-               "host memory of the symbols, without those of modules");
-    put_number(out, "kernel.modules", gs_kernel_n_modules(k), false,
-               "modules whose symbols are known");
-    put_text(out, "kernel.btf", gs_kernel_has_btf(k) ? "yes" :
-             gs_kernel_btf_left_out(k) ?
-             "not found: too many candidates in the guest's memory" : "no");
-    put_text(out, "kernel.types", types_from(out->ctx));
-    put_text(out, "kernel.unwind", gs_kernel_unwinder(k));
-    if (out->ctx->learned) {
-        put_text(out, "types.learned", out->ctx->learned);
-    }
+    row->banner = banner_of(k);
+    row->from = gs_kernel_is_memory(k) ? "memory" : "file";
+    row->slide = gs_kernel_slide(k);
+    row->symbols = gs_kernel_n_symbols(k);
+    row->symbols_from = gs_kernel_symbols_from(k);
+    row->symbol_bytes = gs_kernel_symbol_bytes(k);
+    row->modules = gs_kernel_n_modules(k);
+    row->btf = gs_kernel_has_btf(k) ? "yes" : gs_kernel_btf_left_out(k) ?
+               "not found: too many candidates in the guest's memory" : "no";
+    row->types = types_from(ctx);
+    row->unwind = gs_kernel_unwinder(k);
+    row->learned = ctx->learned;
 }
 
-static void print_counters(McOut *out, const KtStats *s)
+static void count_hooks(Row *row, const McContext *ctx)
 {
-    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
-        if (s->counter[i] || out->verbose) {
-            put_number(out, kt_counter_name(i), s->counter[i], false,
-                       kt_counter_help(i));
-        }
-    }
-}
-
-static unsigned count_hooks(const McContext *ctx)
-{
-    unsigned found = 0;
-
-    for (unsigned i = 0; i < ctx->n_hooks; i++) {
+    for (unsigned i = 0; ctx->hook && i < ctx->n_hooks; i++) {
         McHookStatus h = { 0 };
 
-        found += ctx->hook(ctx->hook_opaque, i, &h) && h.va;
+        row->hooks_found += ctx->hook(ctx->hook_opaque, i, &h) && h.va;
     }
-    return found;
+    row->hooks_missing = ctx->n_hooks - row->hooks_found;
 }
 
-static void print_coverage(McOut *out)
+/* Say first what makes the guest behave otherwise than without the plugin. A
+ * journal has no more of it than counters. */
+static void print_changes(McOut *out, const Row *row)
 {
-    const McContext *ctx = out->ctx;
-    unsigned found;
+    const KtQuarantineInfo *q = &row->q;
 
-    if (!ctx->hook) {
-        return;
+    if (q->limit || q->blocks || row->s.counter[KT_CNT_QUARANTINE_DELAYED]) {
+        mc_figures(out, q->why_not ?
+                   "guest unchanged: quarantine= has no effect" :
+                   "guest changed: frees are delayed (quarantine=)",
+                   changes_columns, row);
     }
-    found = count_hooks(ctx);
-    out->format->stat_group(out, "hooks");
-    put_number(out, "hooks.found", found, false,
-               "hooked allocator functions of this kernel");
-    put_number(out, "hooks.missing", ctx->n_hooks - found, false,
-               "known functions that are not in this kernel or not "
-               "needed; -v lists them");
 }
 
-static void print_hooks(McOut *out)
+static void add_number(GArray *columns, const char *key, size_t at,
+                       const char *help, unsigned flags)
 {
-    const McContext *ctx = out->ctx;
-    McHookStatus h;
+    const McColumn c = {
+        .key = key, .look = MC_LOOK_NUMBER, .help = help,
+        .at = (uint16_t)at, .size = sizeof(uint64_t), .flags = flags,
+    };
 
-    for (unsigned i = 0; ctx->hook && i < ctx->n_hooks && !out->closed; i++) {
-        h = (McHookStatus) { 0 };
-        if (ctx->hook(ctx->hook_opaque, i, &h) && h.name) {
-            out->format->hook(out, &h);
-        }
+    g_array_append_val(columns, c);
+}
+
+/* Print counters. Those that are 0 are only printed with -v. */
+static void print_counters(McOut *out, const Row *row)
+{
+    g_autoptr(GArray) columns = g_array_new(TRUE, FALSE, sizeof(McColumn));
+
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        add_number(columns, kt_counter_name(i),
+                   offsetof(Row, s.counter) + i * sizeof(uint64_t),
+                   kt_counter_help(i), out->verbose ? 0 : MC_ZERO | MC_OMIT);
     }
+    mc_figures(out, NULL, (const McColumn *)columns->data, row);
+}
+
+static void print_parts(McOut *out, const Row *row)
+{
+    g_autoptr(GArray) columns = g_array_new(TRUE, FALSE, sizeof(McColumn));
+
+    for (unsigned i = 0; i < KT_MEM__COUNT; i++) {
+        g_autofree char *key = g_strconcat("memory.", kt_memory_part_name(i),
+                                           NULL);
+
+        add_number(columns, g_intern_string(key),
+                   offsetof(Row, s.part_bytes) + i * sizeof(uint64_t),
+                   kt_memory_part_help(i), 0);
+    }
+    mc_figures(out, NULL, (const McColumn *)columns->data, row);
 }
 
 bool mc_cmd_stat(McOut *out, const McArgs *args, GError **errp)
 {
     KtTracer *t = out->ctx->tracer;
-    KtStats s;
+    g_autofree char *banner = NULL;
+    Row row = {
+        .state = kt_tracer_enabled(t) ? "on" : "off",
+        .recognised = out->ctx->kernel_found ? "recognised" :
+                                               "not recognised",
+    };
 
     kt_query_begin(t);
-    kt_query_stats(t, &s);
+    kt_query_stats(t, &row.s);
     kt_query_end(t);
-    print_changes(out, &s);
-    print_tracing(out);
-    print_kernel(out);
-    print_rows(out, "blocks", &s, blocks_rows, G_N_ELEMENTS(blocks_rows));
-    print_rows(out, "history", &s, history_rows, G_N_ELEMENTS(history_rows));
-    print_rows(out, "depot", &s, depot_rows, G_N_ELEMENTS(depot_rows));
-    print_memory(out, &s);
-    print_rows(out, "events", &s, event_rows, G_N_ELEMENTS(event_rows));
-    print_counters(out, &s);
-    print_coverage(out);
-    out->format->stat_end(out);
+    kt_quarantine_info(t, &row.q);
+    row.changed = row.q.why_not ? row.q.why_not : "yes";
+    row.memory = memory_state(&row.s);
+    set_kernel(&row, out->ctx);
+    banner = row.banner;
+    count_hooks(&row, out->ctx);
+    mc_figures_begin(out, &stat_object);
+    print_changes(out, &row);
+    mc_figures(out, "tracing", tracing_columns, &row);
+    mc_figures(out, "kernel", kernel_columns, &row);
+    mc_figures(out, "blocks", blocks_columns, &row);
+    mc_figures(out, "history", history_columns, &row);
+    mc_figures(out, "depot", depot_columns, &row);
+    mc_figures(out, "memory", memory_columns, &row);
+    print_parts(out, &row);
+    mc_figures(out, "events", events_columns, &row);
+    print_counters(out, &row);
+    if (out->ctx->hook) {
+        mc_figures(out, "hooks", hooks_columns, &row);
+    }
+    mc_figures_end(out);
     if (out->verbose) {
         print_hooks(out);
     }

@@ -11,7 +11,6 @@
 #include "monitor-cmds/commands/struct-rows.h"
 #include "monitor-cmds/commands/pointer-note.h"
 
-#define OFFSET_WIDTH    5
 #define NAME_WIDTH_MAX  44
 #define TYPE_WIDTH_MAX  40
 
@@ -19,6 +18,7 @@
 typedef struct Row {
     GsMember m;
     char *path, *type, *value;
+    char *shown_path;
     char *note[2];
     bool freed[2];
 } Row;
@@ -28,6 +28,7 @@ static void row_free(void *opaque)
     Row *row = opaque;
 
     g_free(row->path);
+    g_free(row->shown_path);
     g_free(row->type);
     g_free(row->value);
     g_free(row->note[0]);
@@ -61,6 +62,7 @@ void mc_struct_rows_add(const GsMember *m, void *opaque)
     row = g_new0(Row, 1);
     row->m = *m;
     row->path = g_strdup(m->path);
+    row->shown_path = g_strconcat(m->overlaps ? "| " : "", m->path, NULL);
     row->type = g_strdup(m->type);
     row->value = g_strdup(m->value);
     for (unsigned i = 0; i < m->n_words; i++) {
@@ -72,39 +74,51 @@ void mc_struct_rows_add(const GsMember *m, void *opaque)
     g_ptr_array_add(r->row, row);
 }
 
-/* ---- text ---------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------- */
 
-static void pad(GString *s, size_t from, size_t width)
+static const Row *row_of(const void *row)
 {
-    while (s->len - from < width) {
-        g_string_append_c(s, ' ');
-    }
+    return row;
 }
 
-static void put_offset(GString *s, const Row *row)
-{
-    size_t from = s->len;
+#define GETTER(name) \
+    static bool get_##name(const McOut *o, const McColumn *c, \
+                           const void *row, McValue *v)
+#define WHEN(name) static bool name(const McOut *o, const void *row)
 
-    g_string_append_printf(s, "+%x", row->m.offset);
-    if (row->m.bits) {
-        g_string_append_printf(s, ":%u", row->m.bit);
-    }
-    pad(s, from, OFFSET_WIDTH);
-    g_string_append_c(s, ' ');
+GETTER(place)
+{
+    const GsMember *m = &row_of(row)->m;
+
+    g_snprintf(v->text, sizeof(v->text), m->bits ? "+%x:%u" : "+%x",
+               m->offset, m->bit);
+    v->s = v->text;
+    return true;
 }
 
-static void put_size(GString *s, const Row *row)
+GETTER(path)
 {
-    if (row->m.bits) {
-        g_string_append_printf(s, " %u %s", row->m.bits,
-                               row->m.bits == 1 ? "bit" : "bits");
-    } else {
-        g_string_append_printf(s, " %u", row->m.size);
-    }
+    v->s = row_of(row)->shown_path;
+    return true;
 }
 
-static void put_notes(GString *s, const Row *row)
+GETTER(leads_to)
 {
+    v->s = row_of(row)->note[0] ? row_of(row)->note[0] : row_of(row)->note[1];
+    return v->s;
+}
+
+GETTER(one)
+{
+    v->u = 1;
+    return true;
+}
+
+/* Append what the words lead to. */
+static void put_notes(McOut *o, GString *s, const void *of, bool json)
+{
+    const Row *row = of;
+
     for (unsigned i = 0; i < G_N_ELEMENTS(row->note); i++) {
         if (row->note[i]) {
             g_string_append_printf(s, " %c %s", row->freed[i] ? '!' : '>',
@@ -113,107 +127,107 @@ static void put_notes(GString *s, const Row *row)
     }
 }
 
-static size_t name_len(const Row *row)
+GETTER(notes)
 {
-    return strlen(row->path) + (row->m.overlaps ? 2 : 0);
+    v->put = put_notes;
+    return true;
 }
 
-/* @name, @type: widths */
-static char *text_of(const McStructRows *r, const Row *row, size_t name,
-                     size_t type)
+WHEN(is_bits)
 {
-    GString *s = g_string_new(NULL);
-    size_t from;
-
-    put_offset(s, row);
-    from = s->len;
-    g_string_append_printf(s, "%s%s", row->m.overlaps ? "| " : "", row->path);
-    pad(s, from, name);
-    g_string_append_c(s, ' ');
-    from = s->len;
-    g_string_append(s, row->type);
-    if (r->values) {
-        g_string_append_printf(s, " %s", row->value);
-        put_notes(s, row);
-    } else {
-        pad(s, from, type);
-        put_size(s, row);
-    }
-    return g_string_free(s, FALSE);
+    return row_of(row)->m.bits;
 }
 
-/* ---- both ---------------------------------------------------------------- */
-
-#define FIGURES 14
-
-static unsigned add(McStat *f, unsigned n, const char *key, uint64_t value)
+WHEN(is_whole)
 {
-    f[n] = (McStat) { .key = key, .u = value };
-    return n + 1;
+    return !row_of(row)->m.bits;
 }
 
-static unsigned add_text(McStat *f, unsigned n, const char *key,
-                         const char *text)
+WHEN(is_in_union)
 {
-    if (!text) {
-        return n;
-    }
-    f[n] = (McStat) { .key = key, .s = text };
-    return n + 1;
+    return row_of(row)->m.overlaps;
 }
 
-static unsigned add_value(McStat *f, unsigned n, const Row *row)
+WHEN(is_opened)
 {
-    n = add_text(f, n, "value", row->value);
-    if (row->m.has_number) {
-        n = add(f, n, "number", row->m.number);
-    }
-    n = add_text(f, n, "leads_to", row->note[0] ? row->note[0] :
-                                                  row->note[1]);
-    if (row->freed[0] || row->freed[1]) {
-        n = add(f, n, "freed", 1);
-    }
-    return n;
+    return row_of(row)->m.kind == GS_MEMBER_OPEN;
 }
 
-static void print_row(const McStructRows *r, const Row *row, size_t name,
-                      size_t type)
+WHEN(is_number)
 {
-    g_autofree char *text = text_of(r, row, name, type);
-    McStat f[FIGURES];
-    unsigned n = add_text(f, 0, "member", row->path);
-
-    n = add(f, n, "offset", row->m.offset);
-    if (row->m.bits) {
-        n = add(f, n, "bit", row->m.bit);
-        n = add(f, n, "bits", row->m.bits);
-    }
-    n = add(f, n, "size", row->m.size);
-    n = add_text(f, n, "ctype", row->type);
-    if (row->m.overlaps) {
-        n = add(f, n, "union", 1);
-    }
-    if (row->m.kind == GS_MEMBER_OPEN) {
-        n = add(f, n, "opened", 1);
-    }
-    n = add_value(f, n, row);
-    r->out->format->sum(r->out, MC_OBJ_MEMBER, f, n, text);
+    return row_of(row)->m.has_number;
 }
+
+WHEN(is_freed)
+{
+    return row_of(row)->freed[0] || row_of(row)->freed[1];
+}
+
+static const McColumn member_columns[] = {
+    MC_GET(NULL, get_place, TEXT, "%-5 ", NULL),
+    MC_GET(NULL, get_path, TEXT, "%-* ", NULL),
+    MC_KEY("member", Row, path, TEXT, NULL, "its path"),
+    MC_KEY("offset", Row, m.offset, NUMBER, NULL, "its offset"),
+    MC_KEY("bit", Row, m.bit, NUMBER, NULL, "first bit of a bit field",
+           .when = is_bits),
+    MC_KEY("bits", Row, m.bits, NUMBER, NULL, "bits of a bit field",
+           .when = is_bits),
+    MC_KEY("size", Row, m.size, NUMBER, NULL, "its bytes"),
+    MC_KEY("ctype", Row, type, TEXT, "%-*", "its type in C"),
+    MC_GET("union", get_one, NUMBER, NULL, "1 if it is in a union",
+           .when = is_in_union),
+    MC_GET("opened", get_one, NUMBER, NULL, "1 if its members follow",
+           .when = is_opened),
+    MC_END
+};
+static const McColumn size_columns[] = {
+    MC_KEY(NULL, Row, m.bits, NUMBER, " % {bit|bits}", NULL,
+           .when = is_bits),
+    MC_KEY(NULL, Row, m.size, NUMBER, " %", NULL, .when = is_whole),
+    MC_END
+};
+static const McColumn value_columns[] = {
+    MC_COLUMN(Row, value, TEXT, NULL, "its text", .flags = MC_OMIT),
+    MC_KEY("number", Row, m.number, NUMBER, NULL,
+           "of a number, as 64 bits with the sign extended",
+           .when = is_number),
+    MC_GET("leads_to", get_leads_to, TEXT, NULL, "what a pointer leads to",
+           .flags = MC_OMIT),
+    MC_GET("freed", get_one, NUMBER, NULL, "1 if that is a freed block",
+           .when = is_freed),
+    MC_END
+};
+static const McColumn shown_value_columns[] = {
+    MC_KEY(NULL, Row, value, TEXT, " %", NULL),
+    MC_GET(NULL, get_notes, CUSTOM, "%", NULL),
+    MC_END
+};
+
+const McObject mc_member_object = {
+    "member", "ka struct: a member",
+    { member_columns, value_columns, size_columns }, .line = true,
+};
+static const McObject value_object = {
+    "member", "ka struct: a member",
+    { member_columns, value_columns, shown_value_columns }, .line = true,
+};
 
 void mc_struct_rows_print(McStructRows *r)
 {
-    size_t name = 0, type = 0;
+    unsigned *width = r->out->width;
 
+    width[0] = width[1] = 0;
     for (guint i = 0; i < r->row->len; i++) {
         const Row *row = r->row->pdata[i];
 
-        name = MAX(name, name_len(row));
-        type = MAX(type, strlen(row->type));
+        width[0] = MAX(width[0], (unsigned)strlen(row->shown_path));
+        width[1] = MAX(width[1], (unsigned)strlen(row->type));
     }
-    name = MIN(name, NAME_WIDTH_MAX);
-    type = MIN(type, TYPE_WIDTH_MAX);
+    width[0] = MIN(width[0], NAME_WIDTH_MAX);
+    width[1] = r->values ? 0 : MIN(width[1], TYPE_WIDTH_MAX);
     for (guint i = 0; i < r->row->len && !r->out->closed; i++) {
-        print_row(r, r->row->pdata[i], name, type);
+        mc_print(r->out, r->values ? &value_object : &mc_member_object,
+                 r->row->pdata[i]);
     }
     g_ptr_array_set_size(r->row, 0);
 }

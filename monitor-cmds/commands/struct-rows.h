@@ -6,7 +6,7 @@
 #ifndef MC_STRUCT_ROWS_H
 #define MC_STRUCT_ROWS_H
 
-#include "monitor-cmds/output/format.h"
+#include "monitor-cmds/output/row.h"
 
 /** struct McStructRows - rows that are collected before they are printed.
  *  @values: they are of an object, not of a definition */
@@ -23,6 +23,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(McStructRows, mc_struct_rows_deinit)
 void mc_struct_rows_add(const GsMember *m, void *opaque);
 /** mc_struct_rows_print() - print all rows, and forget them */
 void mc_struct_rows_print(McStructRows *r);
+
+extern const McObject mc_member_object;
 
 /** mc_struct_pahole() - print the definition of a struct as pahole does.
  *  @name: as typed; @depth: of the members that are opened */

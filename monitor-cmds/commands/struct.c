@@ -15,6 +15,118 @@
 
 #define OPT(id) (1ull << MC_OPT_##id)
 
+/* ---- rows ---------------------------------------------------------------- */
+
+/** struct HeadRow - what is before the members. @cpu: -1 if none is meant;
+ *  @block: (nullable) what contains @va */
+typedef struct HeadRow {
+    const char *name, *ctype, *types, *block;
+    uint32_t size, offset;
+    uint64_t va;
+    int64_t cpu;
+} HeadRow;
+
+static const McColumn head_columns[] = {
+    MC_COLUMN(HeadRow, name, TEXT, NULL, "as typed"),
+    MC_COLUMN(HeadRow, ctype, TEXT, NULL, "the type in C"),
+    MC_COLUMN(HeadRow, size, NUMBER, NULL, "its bytes"),
+    MC_END
+};
+static const McColumn offset_columns[] = {
+    MC_COLUMN(HeadRow, offset, NUMBER, NULL, "of a member"),
+    MC_END
+};
+static const McColumn types_columns[] = {
+    MC_COLUMN(HeadRow, types, TEXT, NULL, "where types are from"),
+    MC_END
+};
+static const McColumn va_columns[] = {
+    MC_COLUMN(HeadRow, va, HEX, NULL, "address of the object"),
+    MC_COLUMN(HeadRow, cpu, NUMBER, NULL, "whose per-CPU memory it is",
+              .flags = MC_MOST | MC_OMIT),
+    MC_COLUMN(HeadRow, block, TEXT, NULL, "what contains va",
+              .flags = MC_OMIT),
+    MC_END
+};
+static const McObject definition_object = {
+    "struct", "ka struct, before its members",
+    { head_columns, offset_columns, types_columns }, .line = true,
+};
+static const McObject object_object = {
+    "struct", "ka struct, before its members",
+    { head_columns, types_columns, va_columns }, .line = true,
+};
+
+typedef struct LostRow {
+    const char *name;
+    const char *va;
+} LostRow;
+
+static const McColumn lost_columns[] = {
+    MC_COLUMN(LostRow, name, TEXT, NULL, "as typed"),
+    MC_COLUMN(LostRow, va, TEXT, NULL, "not known"),
+    MC_END
+};
+static const McObject lost_object = {
+    "struct", "ka struct, before its members", { lost_columns }, .line = true,
+};
+
+static const McColumn shown_columns[] = {
+    MC_COLUMN(GsStructSum, shown, NUMBER, NULL, "members"),
+    MC_END
+};
+static const McColumn sum_columns[] = {
+    MC_COLUMN(GsStructSum, zeros, NUMBER, NULL,
+              "members that are zero and not shown"),
+    MC_KEY("unreadable", GsStructSum, unknown, NUMBER, NULL,
+           "members that are shown without a value"),
+    MC_COLUMN(GsStructSum, behind, NUMBER, NULL,
+              "members behind the end of the block"),
+    MC_END
+};
+static const McColumn cut_columns[] = {
+    MC_COLUMN(GsStructSum, cut, NUMBER, NULL, "1 if there are more"),
+    MC_END
+};
+static const McObject end_object = {
+    "struct_end", "ka struct, at the end of an object",
+    { shown_columns, sum_columns, cut_columns }, .line = true,
+};
+static const McObject cut_object = {
+    "struct_end", "ka struct, at the end of an object",
+    { shown_columns, cut_columns }, .line = true,
+};
+
+static bool is_one(const McOut *o, const void *row)
+{
+    return ((const GsStructName *)row)->n <= 1;
+}
+
+static bool is_several(const McOut *o, const void *row)
+{
+    return !is_one(o, row);
+}
+
+static const McColumn name_columns[] = {
+    MC_COLUMN(GsStructName, name, TEXT, "%", "its name"),
+    MC_COLUMN(GsStructName, size, NUMBER, NULL, "its bytes"),
+    MC_KEY("definitions", GsStructName, n, NUMBER, NULL,
+           "different ones of this name"),
+    MC_KEY(NULL, GsStructName, size, NUMBER, " % bytes", NULL,
+           .when = is_one),
+    MC_KEY(NULL, GsStructName, n, NUMBER, " % definitions", NULL,
+           .when = is_several),
+    MC_END
+};
+static const McObject name_object = {
+    "struct_name", "ka struct with a pattern", { name_columns },
+    .line = true,
+};
+
+MC_OBJECTS(mc_struct_objects,
+           &definition_object, &object_object, &mc_member_object, &end_object,
+           &name_object);
+
 /* ---- definitions --------------------------------------------------------- */
 
 static void print_cut(McOut *out, const GsStructSum *sum)
@@ -22,12 +134,9 @@ static void print_cut(McOut *out, const GsStructSum *sum)
     g_autofree char *text = NULL;
 
     if (sum->cut) {
-        const McStat f[] = { { .key = "shown", .u = sum->shown },
-                             { .key = "cut", .u = 1 } };
-
         text = g_strdup_printf("... more than %d members: name a member, or "
                                "use --depth", GS_STRUCT_MEMBERS);
-        out->format->sum(out, MC_OBJ_STRUCT_END, f, G_N_ELEMENTS(f), text);
+        mc_print_line(out, &cut_object, sum, text);
     }
 }
 
@@ -42,15 +151,11 @@ static void print_definition_head(McOut *out, const McArgs *args,
                                             where ? where : "",
                                             gs_struct_size(s),
                                             gs_struct_source(s));
-    const McStat f[] = {
-        { .key = "name", .s = args->name },
-        { .key = "ctype", .s = gs_struct_type(s) },
-        { .key = "size", .u = gs_struct_size(s) },
-        { .key = "offset", .u = at->offset },
-        { .key = "types", .s = gs_struct_source(s) },
-    };
 
-    out->format->sum(out, MC_OBJ_STRUCT, f, G_N_ELEMENTS(f), text);
+    mc_print_line(out, &definition_object, &(HeadRow) {
+        .name = args->name, .ctype = gs_struct_type(s),
+        .size = gs_struct_size(s), .offset = at->offset,
+        .types = gs_struct_source(s) }, text);
 }
 
 static bool print_definition(McOut *out, const McArgs *args, const GsStruct *s,
@@ -94,27 +199,21 @@ static void print_head(const Look *l, uint64_t va, const KtStructCopy *copy)
     g_autofree char *note = copy->has_block ?
                             mc_block_note(l->out, &copy->block, va) : NULL;
     g_autoptr(GString) text = g_string_new(l->args->name);
-    McStat f[8] = {
-        { .key = "name", .s = l->args->name },
-        { .key = "ctype", .s = gs_struct_type(l->s) },
-        { .key = "size", .u = gs_struct_size(l->s) },
-        { .key = "types", .s = gs_struct_source(l->s) },
-        { .key = "va", .u = va, .hex = true },
+    HeadRow row = {
+        .name = l->args->name, .ctype = gs_struct_type(l->s),
+        .size = gs_struct_size(l->s), .types = gs_struct_source(l->s),
+        .va = va, .cpu = l->cpu, .block = note,
     };
-    unsigned n = 5;
 
     if (l->cpu >= 0) {
         g_string_append_printf(text, " cpu %" PRId64, l->cpu);
-        f[n++] = (McStat) { .key = "cpu", .u = l->cpu };
     }
     g_string_append_printf(text, " %016" PRIx64, va);
     if (note) {
-        bool freed = copy->block.state == KT_BLOCK_FREED;
-
-        g_string_append_printf(text, " %c %s", freed ? '!' : '>', note);
-        f[n++] = (McStat) { .key = "block", .s = note };
+        g_string_append_printf(text, " %c %s", copy->block.state ==
+                               KT_BLOCK_FREED ? '!' : '>', note);
     }
-    l->out->format->sum(l->out, MC_OBJ_STRUCT, f, n, text->str);
+    mc_print_line(l->out, &object_object, &row, text->str);
 }
 
 static void put_count(GString *s, unsigned n, const char *what)
@@ -127,12 +226,6 @@ static void put_count(GString *s, unsigned n, const char *what)
 static void print_end(const Look *l, const GsStructSum *sum, size_t unreadable)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    const McStat f[] = {
-        { .key = "shown", .u = sum->shown },
-        { .key = "zeros", .u = sum->zeros },
-        { .key = "unreadable", .u = sum->unknown },
-        { .key = "behind", .u = sum->behind }, { .key = "cut", .u = sum->cut },
-    };
 
     g_string_append_printf(text, "%u %s shown", sum->shown,
                            sum->shown == 1 ? "member" : "members");
@@ -145,8 +238,7 @@ static void print_end(const Look *l, const GsStructSum *sum, size_t unreadable)
         g_string_append(text, ", and there are more: name a member, or use "
                         "--depth");
     }
-    l->out->format->sum(l->out, MC_OBJ_STRUCT_END, f, G_N_ELEMENTS(f),
-                        text->str);
+    mc_print_line(l->out, &end_object, sum, text->str);
 }
 
 /* ---- the block behind the struct ----------------------------------------- */
@@ -198,7 +290,7 @@ static void print_tail(const Look *l, McStructRows *rows,
             copy->tail_len, words, words == 1 ? "word is" : "words are",
             words == 1 ? "it" : "them");
 
-        l->out->format->none(l->out, text);
+        mc_remark(l->out, text);
     }
 }
 
@@ -212,11 +304,8 @@ static void print_lost(const Look *l, unsigned pointer, uint64_t value)
         g_strdup_printf("%s cannot be read: %016" PRIx64 " is not mapped",
                         name, value) :
         g_strdup_printf("%s is NULL", name);
-    const McStat f[] = {
-        { .key = "name", .s = l->args->name }, { .key = "va", .unknown = true },
-    };
 
-    l->out->format->sum(l->out, MC_OBJ_STRUCT, f, G_N_ELEMENTS(f), text);
+    mc_print_line(l->out, &lost_object, &(LostRow) { l->args->name }, text);
 }
 
 static bool fail_mapped(const Look *l, uint64_t va, GError **errp)
@@ -345,17 +434,9 @@ typedef struct Names {
 static void print_name(const GsStructName *name, void *opaque)
 {
     Names *names = opaque;
-    g_autofree char *text = name->n > 1 ?
-        g_strdup_printf("%s %u definitions", name->name, name->n) :
-        g_strdup_printf("%s %u bytes", name->name, name->size);
-    const McStat f[] = {
-        { .key = "name", .s = name->name }, { .key = "size", .u = name->size },
-        { .key = "definitions", .u = name->n },
-    };
 
     names->n++;
-    names->out->format->sum(names->out, MC_OBJ_STRUCT_NAME, f, G_N_ELEMENTS(f),
-                            text);
+    mc_print(names->out, &name_object, name);
 }
 
 static bool print_names(McOut *out, const McArgs *args, const GsKernel *k,
@@ -367,7 +448,7 @@ static bool print_names(McOut *out, const McArgs *args, const GsKernel *k,
         return false;
     }
     if (!names.n) {
-        out->format->none(out, "no struct or union matches");
+        mc_remark(out, "no struct or union matches");
     }
     return true;
 }

@@ -69,59 +69,136 @@ static gint compare(gconstpointer a, gconstpointer b, gpointer args)
 
 /* ---- a task -------------------------------------------------------------- */
 
-static void put_number(McObjectRow *r, const KtTask *t, KtTaskFact fact)
-{
-    uint64_t v;
-    bool known = kt_task_fact(t, fact, &v);
+/** struct Row - @where: (nullable) in the map, in the kernel's list; NULL: the
+ *  list was not walked; @only_in: (nullable) the same, if only one has it */
+typedef struct Row {
+    const KtTask *t;
+    const char *where, *only_in;
+} Row;
 
-    mc_object_put_number(r, kt_task_fact_name(fact), known, v);
+#define GETTER(name) \
+    static bool get_##name(const McOut *o, const McColumn *c, \
+                           const void *row, McValue *v)
+
+static const KtTask *task_of(const void *row)
+{
+    return ((const Row *)row)->t;
 }
 
-static void put_address(McObjectRow *r, const KtTask *t, KtTaskFact fact)
+GETTER(fact)
 {
-    uint64_t v;
-    bool known = kt_task_fact(t, fact, &v);
-
-    mc_object_put_address(r, kt_task_fact_name(fact), known, v);
+    return kt_task_fact(task_of(row), c->at, &v->u);
 }
 
-static void put_state(McObjectRow *r, const KtTask *t)
+GETTER(state)
 {
-    char state[2] = { kt_task_state(t), 0 };
-
-    g_string_append_printf(r->text, " %s", state);
-    mc_object_add_word(r, "state", *state == '-' ? NULL : state);
+    v->u = (unsigned char)kt_task_state(task_of(row));
+    return v->u != '-';
 }
 
-static void put_allocations(McObjectRow *r, const KtTask *t)
+static bool knows_pid(const KtTask *t)
 {
-    bool known = t->known & 1u << KT_TASK_PID;
-
-    if (known) {
-        g_string_append_printf(r->text, " live=%" PRIu64 "/%" PRIu64
-                               " allocs=%" PRIu64, t->blocks, t->bytes,
-                               t->allocs);
-    } else {
-        g_string_append(r->text, " live=- allocs=-");
-    }
-    mc_object_add(r, "blocks", known, t->blocks);
-    mc_object_add(r, "live", known, t->bytes);
-    mc_object_add(r, "allocs", known, t->allocs);
+    return t->known & 1u << KT_TASK_PID;
 }
 
-static void put_born(McObjectRow *r, const KtTask *t)
+GETTER(blocks)
 {
-    if (t->in_map) {
-        g_string_append_printf(r->text, " born@%" PRIu64 "us",
-                               t->block.alloc_us);
-    } else {
-        g_string_append(r->text, " born=-");
-    }
-    mc_object_add(r, "born_us", t->in_map, t->block.alloc_us);
+    v->u = task_of(row)->blocks;
+    return knows_pid(task_of(row));
 }
 
-/* Return where the task is: in the map, in the kernel's list; NULL: the list
- * was not walked. */
+GETTER(live)
+{
+    v->u = task_of(row)->bytes;
+    return knows_pid(task_of(row));
+}
+
+GETTER(allocs)
+{
+    v->u = task_of(row)->allocs;
+    return knows_pid(task_of(row));
+}
+
+GETTER(born)
+{
+    v->u = task_of(row)->block.alloc_us;
+    return task_of(row)->in_map;
+}
+
+static bool is_not_in_map(const McOut *o, const void *row)
+{
+    return !task_of(row)->in_map;
+}
+
+#define FACT(key_, fact_, look_, text_, help_, ...) \
+    MC_GET(key_, get_fact, look_, text_, help_, .at = KT_TASK_##fact_, \
+           __VA_ARGS__)
+#define OBJECT(key_, fact_, help_) \
+    FACT(key_, fact_, POINTER, " " key_ "=%", help_, .flags = MC_V)
+
+static const McColumn columns[] = {
+    MC_VIA("va", Row, t, va, POINTER, "%", "of the task_struct"),
+    FACT("pid", PID, NUMBER, " pid=%", "its pid"),
+    FACT("tgid", TGID, NUMBER, " tgid=%", "pid of its process"),
+    FACT("ppid", PPID, NUMBER, " ppid=%", "pid of its parent"),
+    MC_GET("state", get_state, LETTER, " %", "the letter of /proc/PID/stat"),
+    FACT("cpu", CPU, NUMBER, " cpu=%", "its CPU"),
+    FACT("uid", UID, NUMBER, " uid=%", "its user"),
+    MC_VIA("comm", Row, t, comm, CHARS, " comm=%", "its name"),
+    FACT("mm", MM, POINTER, " mm=%", "its mm_struct"),
+    MC_GET("blocks", get_blocks, NUMBER, " live=%",
+           "live blocks that it allocated"),
+    MC_GET("live", get_live, NUMBER, NULL, "their bytes"),
+    MC_GET(NULL, get_live, NUMBER, "/%", NULL, .flags = MC_OMIT),
+    MC_GET("allocs", get_allocs, NUMBER, " allocs=%", "its allocations"),
+    MC_GET("born_us", get_born, NUMBER, NULL,
+           "time when its task_struct was allocated"),
+    MC_GET(NULL, get_born, NUMBER, " born@%us", NULL, .flags = MC_OMIT),
+    MC_ONLY_TEXT(" born=-", .when = is_not_in_map),
+    FACT("running", ON_CPU, YES_NO, " running",
+         "yes, if a CPU executes it, or no", .flags = MC_IF_SET),
+    MC_COLUMN(Row, where, TEXT, NULL,
+              "both, map, list (in the map, in the kernel's list) or image "
+              "(the first task)"),
+    MC_KEY(NULL, Row, only_in, TEXT, " only-in-%", NULL, .flags = MC_OMIT),
+    FACT("flags", FLAGS, HEX, " flags=%", "its flags", .flags = MC_V),
+    OBJECT("parent", PARENT, "its parent"),
+    OBJECT("files", FILES, "its open files"),
+    OBJECT("fs", FS, "its root and current folder"),
+    OBJECT("cred", CRED, "its credentials"),
+    OBJECT("signal", SIGNAL, "what its process shares"),
+    OBJECT("sighand", SIGHAND, "its handlers of signals"),
+    OBJECT("stack", STACK, "its kernel stack"),
+    MC_END
+};
+static const McObject task_object = {
+    "task", "ka task; null: not known", { columns }, .line = true,
+};
+
+typedef struct SumRow {
+    const KtTasks *tasks;
+    uint64_t processes, threads;
+    uint64_t only_map, only_list;
+} SumRow;
+
+static const McColumn sum_columns[] = {
+    MC_KEY("tasks", SumRow, processes, NUMBER, NULL, "how many there are"),
+    MC_COLUMN(SumRow, threads, NUMBER, NULL, "further threads"),
+    MC_COLUMN(SumRow, only_map, NUMBER, NULL,
+              "tasks that are only in the map", .flags = MC_MOST),
+    MC_COLUMN(SumRow, only_list, NUMBER, NULL,
+              "tasks that are only in the kernel's list", .flags = MC_MOST),
+    MC_VIA("types", SumRow, tasks, types, TEXT, NULL,
+           "where offsets are from: BTF, file, learned, none"),
+    MC_END
+};
+static const McObject sum_object = {
+    "tasks", "ka task, at the end", { sum_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_task_objects,
+           &task_object, &mc_part_object, &mc_no_block_object, &sum_object);
+
 static const char *where_is(const Listing *l, const KtTask *t)
 {
     if (l->tasks->why_no_list) {
@@ -131,59 +208,13 @@ static const char *where_is(const Listing *l, const KtTask *t)
            t->in_map ? "map" : "list";
 }
 
-static void put_marks(const Listing *l, McObjectRow *r, const KtTask *t)
-{
-    const char *where = where_is(l, t);
-    uint64_t on_cpu;
-    bool known = kt_task_fact(t, KT_TASK_ON_CPU, &on_cpu);
-
-    if (known && on_cpu) {
-        g_string_append(r->text, " running");
-    }
-    mc_object_add_word(r, "running", !known ? NULL : on_cpu ? "yes" : "no");
-    if (!g_strcmp0(where, "list") ||
-        (!g_strcmp0(where, "map") && !mc_task_has_pid(t, 0))) {
-        g_string_append_printf(r->text, " only-in-%s", where);
-    }
-    mc_object_add_word(r, "where", where);
-}
-
-static void put_details(McObjectRow *r, const KtTask *t)
-{
-    uint64_t flags;
-    bool known = kt_task_fact(t, KT_TASK_FLAGS, &flags);
-
-    mc_object_put_hex(r, "flags", known, flags);
-    put_address(r, t, KT_TASK_PARENT);
-    for (unsigned i = 0; i < KT_TASK__COUNT; i++) {
-        if (kt_task_fact_is_object(i) && i != KT_TASK_MM) {
-            put_address(r, t, i);
-        }
-    }
-}
-
 static void print_task(const Listing *l, const KtTask *t)
 {
-    g_auto(McObjectRow) r;
+    const char *where = where_is(l, t);
+    bool only = !g_strcmp0(where, "list") ||
+                (!g_strcmp0(where, "map") && !mc_task_has_pid(t, 0));
 
-    mc_object_row_init(&r);
-    mc_put_hex(r.text, t->va, 16);
-    r.figure[r.n++] = (McStat) { .key = "va", .u = t->va, .hex = true };
-    put_number(&r, t, KT_TASK_PID);
-    put_number(&r, t, KT_TASK_TGID);
-    put_number(&r, t, KT_TASK_PPID);
-    put_state(&r, t);
-    put_number(&r, t, KT_TASK_CPU);
-    put_number(&r, t, KT_TASK_UID);
-    mc_object_put_word(&r, "comm", *t->comm ? t->comm : NULL);
-    put_address(&r, t, KT_TASK_MM);
-    put_allocations(&r, t);
-    put_born(&r, t);
-    put_marks(l, &r, t);
-    if (l->out->verbose) {
-        put_details(&r, t);
-    }
-    mc_object_print(l->out, MC_OBJ_TASK, &r);
+    mc_print(l->out, &task_object, &(Row) { t, where, only ? where : NULL });
 }
 
 /* ---- its objects --------------------------------------------------------- */
@@ -303,15 +334,10 @@ static void print_summary(const Listing *l)
     const KtTasks *tasks = l->tasks;
     uint64_t threads = count_threads(tasks);
 
-    l->out->format->sum(l->out, MC_OBJ_TASKS, (McStat[]) {
-        { .key = "tasks", .u = tasks->task->len - threads },
-        { .key = "threads", .u = threads },
-        { .key = "only_map", .u = tasks->only_map,
-          .unknown = tasks->why_no_list },
-        { .key = "only_list", .u = tasks->only_list,
-          .unknown = tasks->why_no_list },
-        { .key = "types", .s = tasks->types },
-    }, 5, text);
+    mc_print_line(l->out, &sum_object, &(SumRow) {
+        tasks, tasks->task->len - threads, threads,
+        tasks->why_no_list ? UINT64_MAX : tasks->only_map,
+        tasks->why_no_list ? UINT64_MAX : tasks->only_list }, text);
 }
 
 /* ---- the command --------------------------------------------------------- */
@@ -328,7 +354,7 @@ static void print_list(Listing *l)
         }
     }
     if (n < l->chosen->len && !l->out->closed) {
-        l->out->format->more(l->out, l->chosen->len - n);
+        mc_more(l->out, l->chosen->len - n);
     }
 }
 
@@ -350,7 +376,7 @@ bool mc_cmd_task(McOut *out, const McArgs *args, GError **errp)
         g_autofree char *why = mc_why_nothing(out);
         g_autofree char *text = g_strconcat("no tasks", why, NULL);
 
-        out->format->none(out, text);
+        mc_remark(out, text);
         return true;
     }
     print_list(&l);

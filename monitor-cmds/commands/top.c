@@ -9,12 +9,18 @@
  */
 #include "monitor-cmds/commands/block-walk.h"
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/top-row.h"
 
 #include <string.h>
 
 #include "monitor-cmds/table/top-table.h"
 
 #define TOP_ROWS 20         /* number of rows without -n */
+
+MC_OBJECTS(mc_top_objects, &mc_top_all_object, &mc_top_object,
+           &mc_stray_object, &mc_stray_stack_object);
+MC_OBJECTS(mc_diff_objects, &mc_diff_all_object, &mc_diff_object);
+MC_OBJECTS(mc_mark_objects, &mc_mark_object);
 
 /* ---- rows of blocks ------------------------------------------------------ */
 
@@ -143,12 +149,12 @@ static void print_table(McOut *out, const McArgs *args, McTopTable *table)
     uint64_t limit = mc_given(args, MC_OPT_LIMIT) ? args->limit : TOP_ROWS;
     unsigned n = MIN(rows->len, limit);
 
-    out->format->top_begin(out, table, rows, n);
+    mc_print_top_head(out, table, rows, n);
     for (unsigned i = 0; i < n && !out->closed; i++) {
-        out->format->top_row(out, table, rows->pdata[i]);
+        mc_print_top_row(out, table, rows->pdata[i]);
     }
     if (n < rows->len && !out->closed) {
-        out->format->more(out, rows->len - n);
+        mc_more(out, rows->len - n);
     }
     if (!rows->len && !out->closed) {
         g_autofree char *why = mc_why_nothing(out);
@@ -157,30 +163,34 @@ static void print_table(McOut *out, const McArgs *args, McTopTable *table)
             "nothing was allocated", mc_filter_is_set(&args->filter) ?
             " that matches the options" : "", why, NULL);
 
-        out->format->none(out, text);
+        mc_remark(out, text);
     }
 }
 
-/* Print the parts of the totals that are no plain allocation or free. */
+/* Print the parts of the totals that are no plain allocation or free. JSON has
+ * them as keys. */
 static void print_notes(McOut *out, const KtTotals *t)
 {
+    if (out->json) {
+        return;
+    }
     if (t->resizes) {
-        out->format->top_note(out, "resized in place: %" PRIu64 " times, %"
+        mc_out_printf(out, "resized in place: %" PRIu64 " times, %"
                               PRIu64 " bytes more, %" PRIu64 " less",
                               t->resizes, t->grown, t->shrunk);
     }
     if (t->splits) {
-        out->format->top_note(out, "parts of pages among the allocations: %"
+        mc_out_printf(out, "parts of pages among the allocations: %"
                               PRIu64, t->splits);
     }
     if (t->lost) {
-        out->format->top_note(out, "counted as freed, but freed unseen: %"
+        mc_out_printf(out, "counted as freed, but freed unseen: %"
                               PRIu64 " blocks, %" PRIu64 " bytes asked for, %"
                               PRIu64 " reserved", t->lost, t->lost_asked,
                               t->lost_reserved);
     }
     if (t->stray) {
-        out->format->top_note(out, "frees without a recorded allocation: %"
+        mc_out_printf(out, "frees without a recorded allocation: %"
                               PRIu64 ", see --stray", t->stray);
     }
 }
@@ -199,8 +209,8 @@ static void note_dropped(McTopTable *table)
 
 static void print_dropped(McOut *out, uint64_t n)
 {
-    if (n) {
-        out->format->top_note(out, "counted from blocks and past lives; %"
+    if (n && !out->json) {
+        mc_out_printf(out, "counted from blocks and past lives; %"
                               PRIu64 " of these were evicted", n);
     }
 }
@@ -294,13 +304,13 @@ static bool list_strays(McOut *out, const McArgs *args, GError **errp)
     }
     g_array_sort_with_data(list, compare_strays, t);
     for (unsigned i = 0; i < MIN(list->len, limit) && !out->closed; i++) {
-        out->format->stray(out, &g_array_index(list, KtStray, i),
-                           args->by == MC_BY_STACK);
+        mc_print_top_stray(out, &g_array_index(list, KtStray, i),
+                    args->by == MC_BY_STACK);
     }
     if (list->len > limit && !out->closed) {
-        out->format->more(out, list->len - limit);
+        mc_more(out, list->len - limit);
     } else if (!list->len) {
-        out->format->none(out, "no frees without a recorded allocation");
+        mc_remark(out, "no frees without a recorded allocation");
     }
     return true;
 }
@@ -372,7 +382,7 @@ static unsigned print_marks(McOut *out, const char *name)
         const KtMarkInfo *p = &g_array_index(list, KtMarkInfo, i);
 
         if (!name || !strcmp(p->name, name)) {
-            out->format->point(out, p);
+            mc_print_top_mark(out, p);
             n++;
         }
     }
@@ -424,7 +434,7 @@ bool mc_cmd_mark(McOut *out, const McArgs *args, GError **errp)
     }
     if (!name) {
         if (!print_marks(out, NULL)) {
-            out->format->none(out, "no marks");
+            mc_remark(out, "no marks");
         }
         return true;
     }

@@ -12,6 +12,7 @@
  * program ka follows the trace.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/event-row.h"
 
 #include <string.h>
 
@@ -58,6 +59,44 @@ typedef struct Listing {
     uint64_t shown, events;
 } Listing;
 
+/* ---- rows ---------------------------------------------------------------- */
+
+static const McColumn end_columns[] = {
+    MC_COLUMN(Listing, events, NUMBER, "% event{|s}", "number of events"),
+    MC_KEY("overwritten", Listing, missing, NUMBER, ", % overwritten",
+           "entries that newer ones replaced before they were printed"),
+    MC_KEY("on", Listing, info.on, NUMBER, NULL,
+           "1, or 0 if the trace has ended"),
+    MC_ONLY_TEXT("; the trace has ended", MC_UNLESS(Listing, info.on)),
+    MC_END
+};
+static const McObject end_object = {
+    "trace_end", "ka trace, at the end", { end_columns }, .line = true,
+};
+
+typedef struct NextRow {
+    const char *next;
+    bool more;
+    uint64_t overwritten;
+} NextRow;
+
+static const McColumn next_columns[] = {
+    MC_COLUMN(NextRow, next, WORD, "-- next %", "where to go on"),
+    MC_COLUMN(NextRow, more, NUMBER, " more %",
+              "1 if there are more already"),
+    MC_COLUMN(NextRow, overwritten, NUMBER, " overwritten %",
+              "as in trace_end"),
+    MC_END
+};
+static const McObject next_object = {
+    "trace_next", "ka trace --after, at the end", { next_columns },
+    .line = true,
+};
+
+MC_OBJECTS(mc_trace_objects, &mc_traced_object, &end_object, &next_object);
+
+/* ---- the listing --------------------------------------------------------- */
+
 static void print_entry(Listing *l, const KtTraced *e, uint64_t number)
 {
     static const char *const marks[] = {
@@ -68,10 +107,10 @@ static void print_entry(Listing *l, const KtTraced *e, uint64_t number)
 
     out->symbols = number < l->info.boot ? NULL : l->symbols;
     if (e->kind == KT_TRACED_EVENT) {
-        out->format->event(out, &e->ev, &e->block);
+        mc_print_event(out, &e->ev, &e->block);
         l->events++;
     } else {
-        out->format->mark(out, marks[e->kind], 0);
+        mc_print_control(out, marks[e->kind], 0);
     }
     l->shown++;
 }
@@ -113,36 +152,18 @@ static void store_place(const Listing *l)
 
 static void print_end(const Listing *l)
 {
-    g_autofree char *text = g_strdup_printf(
-        "%" PRIu64 " event%s, %" PRIu64 " overwritten%s", l->events,
-        l->events == 1 ? "" : "s", l->missing,
-        l->info.on ? "" : "; the trace has ended");
-    const McStat figures[] = {
-        { .key = "events", .u = l->events },
-        { .key = "overwritten", .u = l->missing },
-        { .key = "on", .u = l->info.on },
-    };
-
     if (l->at < l->info.last) {
-        l->out->format->more(l->out, l->info.last - l->at);
+        mc_more(l->out, l->info.last - l->at);
     }
-    l->out->format->sum(l->out, MC_OBJ_TRACE_END, figures,
-                        G_N_ELEMENTS(figures), text);
+    mc_print(l->out, &end_object, l);
 }
 
 static void print_next(const Listing *l)
 {
-    unsigned more = l->at < l->info.last;
-    g_autofree char *place = g_strdup_printf("%" PRIu64, l->at);
-    g_autofree char *text = g_strdup_printf(
-        "-- next %s more %u overwritten %" PRIu64, place, more, l->missing);
-    const McStat figures[] = {
-        { .key = "next", .s = place }, { .key = "more", .u = more },
-        { .key = "overwritten", .u = l->missing },
-    };
+    g_autofree char *next = g_strdup_printf("%" PRIu64, l->at);
 
-    l->out->format->sum(l->out, MC_OBJ_TRACE_NEXT, figures,
-                        G_N_ELEMENTS(figures), text);
+    mc_print(l->out, &next_object, &(NextRow) {
+        next, l->at < l->info.last, l->missing });
 }
 
 static bool check_place(const McArgs *args, GError **errp)
@@ -171,7 +192,7 @@ bool mc_cmd_trace(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     if (!l.info.any) {
-        out->format->none(out, nothing);
+        mc_remark(out, nothing);
         return true;
     }
     l.at = after ? args->after : l.info.place;

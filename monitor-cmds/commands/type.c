@@ -7,6 +7,7 @@
  * paused meanwhile. The tracer's lock is held only while blocks are copied.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/output/block-row.h"
 #include "monitor-cmds/commands/guest-access.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static void add_pointers(McOut *out, const KtObjects *o, const KtBlock *b,
         g_autofree char *text = g_strconcat("pointers to the block were not "
                                             "searched: ", err->message, NULL);
 
-        out->format->none(out, text);
+        mc_remark(out, text);
         return;
     }
     for (unsigned i = 0; i < refs->len; i++) {
@@ -65,23 +66,37 @@ static char *describe(const KtBlockType *t, const char *member, uint64_t at)
     return g_string_free(s, FALSE);
 }
 
+typedef struct TypeRow {
+    const KtBlockType *t;
+    const char *by, *member;
+} TypeRow;
+
+static const McColumn type_columns[] = {
+    MC_VIA("name", TypeRow, t, name, CHARS, NULL, "its name"),
+    MC_VIA("size", TypeRow, t, size, NUMBER, NULL, "its bytes"),
+    MC_COLUMN(TypeRow, by, TEXT, NULL, "cache, function or pointer"),
+    MC_VIA("source", TypeRow, t, by, CHARS, NULL, "its name"),
+    MC_VIA("sure", TypeRow, t, sure, YES_NO, NULL, "yes or no"),
+    MC_COLUMN(TypeRow, member, TEXT, NULL, "the one at the address",
+              .flags = MC_OMIT),
+    MC_END
+};
+static const McObject type_object = {
+    "block_type", "ka type, after the block: a struct that it may be",
+    { type_columns }, .line = true,
+};
+
+MC_OBJECTS(mc_type_objects, &type_object);
+
 static void print_type(McOut *out, const GsKernel *k, const KtBlockType *t,
                        uint64_t at)
 {
     g_autofree char *member = at && at < t->size ?
                               gs_kernel_member_at(k, t->name, at) : NULL;
     g_autofree char *text = describe(t, member, at);
-    McStat figure[] = {
-        { .key = "name", .s = t->name },
-        { .key = "size", .u = t->size },
-        { .key = "by", .s = kt_type_source_name(t->source) },
-        { .key = "source", .s = t->by },
-        { .key = "sure", .s = t->sure ? "yes" : "no" },
-        { .key = "member", .s = member },
-    };
 
-    out->format->sum(out, MC_OBJ_BLOCK_TYPE, figure,
-                     G_N_ELEMENTS(figure) - !member, text);
+    mc_print_line(out, &type_object, &(TypeRow) {
+        t, kt_type_source_name(t->source), member }, text);
 }
 
 static bool find_block(const McOut *out, uint64_t va, KtBlock *b,
@@ -114,10 +129,10 @@ bool mc_cmd_type(McOut *out, const McArgs *args, GError **errp)
     if (!find_block(out, va, &b, errp)) {
         return false;
     }
-    out->format->row(out, &(McRow) {
+    mc_print(out, &mc_block_object, &(McBlockRow) {
         .block = &b, .hit = true, .offset = va - b.va });
     if (!o.kernel || !gs_kernel_has_btf(o.kernel)) {
-        out->format->none(out, "unknown: the kernel's types are not known");
+        mc_remark(out, "unknown: the kernel's types are not known");
         return true;
     }
     types = kt_block_types(&o, &b);
@@ -129,8 +144,8 @@ bool mc_cmd_type(McOut *out, const McArgs *args, GError **errp)
                    va - b.va);
     }
     if (!types->len) {
-        out->format->none(out, "unknown: no cache, function or pointer says "
-                          "what is in the block");
+        mc_remark(out, "unknown: no cache, function or pointer says "
+                  "what is in the block");
     }
     return true;
 }

@@ -47,7 +47,7 @@ static bool count_past(const KtBlock *b, void *opaque)
     return true;
 }
 
-static bool from_history(const KtAddress *w, GString *out)
+static bool from_past(const KtAddress *w, GString *out)
 {
     uint64_t n = 0;
 
@@ -335,30 +335,34 @@ static bool from_kmem_cache(const KtAddress *w, GString *out)
 
 /* ---- all ----------------------------------------------------------------- */
 
-/* @pointers: a fact that is also printed of each pointer in a struct; it is
- * found without a search */
+/* The sources: the key, and if the fact is also printed of each pointer in a
+ * struct; such a fact is found without a search. */
+#define SOURCES \
+    SOURCE(block, false, "the block that contains it") \
+    SOURCE(past, false, "number of past lives") \
+    SOURCE(kmem_cache, false, "a kmem_cache") \
+    SOURCE(task_stack, false, "the task whose stack contains it") \
+    SOURCE(dead_stack, false, "stack of a task that ended") \
+    SOURCE(devres, false, "memory that belongs to a device") \
+    SOURCE(percpu, true, "per-CPU memory") \
+    SOURCE(slab, false, "the slab that contains it") \
+    SOURCE(module, true, "code or data of a module") \
+    SOURCE(kernel, true, "code or data of the kernel") \
+    SOURCE(struct_page, true, "a struct page") \
+    SOURCE(direct_map, false, "the direct map") \
+    SOURCE(area, false, "an area of vmalloc()") \
+    SOURCE(vmalloc, false, "the space of vmalloc()") \
+    SOURCE(user, false, "an address of user space") \
+    SOURCE(no_address, false, "no address") \
+    SOURCE(not_mapped, false, "not mapped")
+
 static const struct {
-    const char *key;
     bool (*find)(const KtAddress *w, GString *out);
     bool pointers;
 } sources[] = {
-    { "block", from_block },
-    { "past", from_history },
-    { "kmem_cache", from_kmem_cache },
-    { "task_stack", from_task_stack },
-    { "dead_stack", from_dead_stack },
-    { "devres", from_devres },
-    { "percpu", from_percpu, .pointers = true },
-    { "slab", from_slab },
-    { "module", from_module, .pointers = true },
-    { "kernel", from_kernel, .pointers = true },
-    { "struct_page", from_struct_page, .pointers = true },
-    { "direct_map", from_direct_map },
-    { "area", from_area },
-    { "vmalloc", from_vmalloc },
-    { "user", from_user },
-    { "no_address", from_no_address },
-    { "not_mapped", from_not_mapped },
+#define SOURCE(name_, pointers_, help_) { from_##name_, pointers_ },
+    SOURCES
+#undef SOURCE
 };
 
 bool mc_whatis_pointer(const KtAddress *w, GString *to)
@@ -374,28 +378,57 @@ bool mc_whatis_pointer(const KtAddress *w, GString *to)
     return false;
 }
 
+/* ---- the row ------------------------------------------------------------- */
+
+/** struct Row - what each source knows; (owned, nullable) */
+typedef struct Row {
+    uint64_t va;
+#define SOURCE(name_, pointers_, help_) char *name_;
+    SOURCES
+#undef SOURCE
+} Row;
+
+static const McColumn columns[] = {
+    MC_COLUMN(Row, va, ADDRESS, NULL, "the address"),
+#define SOURCE(name_, pointers_, help_) \
+    MC_COLUMN(Row, name_, TEXT, NULL, help_, .flags = MC_OMIT),
+    SOURCES
+#undef SOURCE
+    MC_END
+};
+static const McObject object = {
+    "whatis", "ka whatis: one text for each kind of fact that is known",
+    { columns },
+};
+
+MC_OBJECTS(mc_whatis_objects, &object);
+
 bool mc_cmd_whatis(McOut *out, const McArgs *args, GError **errp)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
-    McFact fact[G_N_ELEMENTS(sources)];
     KtAddress w = {
         .va = args->va.lo, .tracer = out->ctx->tracer,
         .kernel = mc_symbols(out->ctx), .vm = out->ctx->vm,
     };
-    unsigned n = 0;
+    g_autoptr(GString) line = g_string_new(NULL);
+    Row row = { .va = w.va };
+    char **fact = &row.block;
 
     kt_query_begin(w.tracer);
     w.has_block = kt_query_find(w.tracer, w.va, &w.block);
     kt_query_end(w.tracer);
+    mc_put_hex(line, w.va, 16);
     for (unsigned i = 0; i < G_N_ELEMENTS(sources); i++) {
         g_autoptr(GString) text = g_string_new(NULL);
 
         if (sources[i].find(&w, text)) {
-            g_ptr_array_add(texts, g_strdup(text->str));
-            fact[n] = (McFact) { sources[i].key, texts->pdata[n] };
-            n++;
+            fact[i] = g_strdup(text->str);
+            g_string_append_printf(line, "%s%s", texts->len ? "; " : ": ",
+                                   fact[i]);
+            g_ptr_array_add(texts, fact[i]);
         }
     }
-    out->format->facts(out, w.va, fact, n);
+    g_string_append(line, texts->len ? "" : ": unknown");
+    mc_print_line(out, &object, &row, line->str);
     return true;
 }

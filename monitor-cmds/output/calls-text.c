@@ -155,13 +155,24 @@ void mc_put_call_result_derefs(GString *s, const McCallRow *row)
     mc_call_foreach_deref(row, put_result_deref, s);
 }
 
+static const GsParam *result_of(const McCallRow *row)
+{
+    return row->name.proto ? gs_prototype_result(row->name.proto) : NULL;
+}
+
+bool mc_call_has_result(const McCallRow *row)
+{
+    const GsParam *result = result_of(row);
+
+    return !(row->view.call->flags & KT_CALL_UNFINISHED) &&
+           !(result && result->kind == GS_VALUE_VOID);
+}
+
 bool mc_put_call_result(GString *s, const McCallRow *row)
 {
-    const GsParam *result = row->name.proto ?
-                            gs_prototype_result(row->name.proto) : NULL;
+    const GsParam *result = result_of(row);
 
-    if (row->view.call->flags & KT_CALL_UNFINISHED ||
-        (result && result->kind == GS_VALUE_VOID)) {
+    if (!mc_call_has_result(row)) {
         return false;
     }
     if (result) {
@@ -184,102 +195,4 @@ void mc_put_call_caller(GString *s, const McCallRow *row)
     } else {
         mc_put_hex(s, frame.pc, 16);
     }
-}
-
-/* ---- rows as text -------------------------------------------------------- */
-
-static void put_where(McOut *o, const McCallRow *row)
-{
-    g_string_append_printf(o->line, "@%" PRIu64 "us cpu%u ",
-                           row->view.call->start_ns / 1000,
-                           row->view.call->cpu);
-    if (row->has_task) {
-        mc_put_word(o->line, row->comm);
-        g_string_append_printf(o->line, "-%" PRIu32 " ", row->pid);
-    } else {
-        g_string_append(o->line, "? ");
-    }
-}
-
-static void put_mark(McOut *o, const McCallRow *row)
-{
-    g_autofree char *module = mc_call_mark_module(row);
-
-    g_string_append(o->line, "session of ");
-    mc_put_word(o->line, module);
-    g_string_append(o->line, row->view.call->flags & KT_CALL_BEGIN ?
-                    " begins" : " ends");
-}
-
-static void put_end_of_call(McOut *o, const McCallRow *row)
-{
-    const KtCall *call = row->view.call;
-    g_autoptr(GString) result = g_string_new(NULL);
-
-    if (mc_put_call_result(result, row)) {
-        g_string_append_printf(o->line, " = %s", result->str);
-        mc_put_call_result_derefs(o->line, row);
-    }
-    if (call->flags & KT_CALL_UNFINISHED) {
-        g_string_append(o->line, " not returned");
-    } else if (call->flags & KT_CALL_INJECTED) {
-        g_string_append_printf(o->line, " INJECTED rule=%u", call->rule);
-    } else {
-        g_string_append_printf(o->line, " %" PRIu64 "us",
-                               call->took_ns / 1000);
-    }
-    if (call->flags & KT_CALL_IRQ) {
-        g_string_append(o->line, " irq");
-    }
-}
-
-static void put_stack(McOut *o, KtStackId id)
-{
-    const McStack stack = mc_stack(o->ctx->tracer, id);
-
-    for (unsigned i = 0; i < stack.n; i++) {
-        const McFrame frame = mc_frame(&stack, i);
-
-        g_string_append(o->line, i ? " " : " stack[");
-        mc_put_pc(o->line, o->symbols, &frame);
-    }
-    if (stack.n) {
-        g_string_append_c(o->line, ']');
-    }
-}
-
-void mc_text_call(McOut *o, const McCallRow *row)
-{
-    put_where(o, row);
-    if (mc_call_is_mark(row)) {
-        put_mark(o, row);
-    } else {
-        g_string_append_printf(o->line, "%s(", row->name.name);
-        mc_put_call_args(o->line, row);
-        g_string_append_c(o->line, ')');
-        put_end_of_call(o, row);
-        g_string_append_c(o->line, ' ');
-        mc_put_call_caller(o->line, row);
-        put_stack(o, row->view.call->stack);
-    }
-    mc_out_end_line(o);
-}
-
-void mc_text_call_request(McOut *o, const KtWatchInfo *r)
-{
-    mc_out_printf(o, "%u: ka calls add %s (%u function%s)", r->id, r->text,
-                  r->n_points, r->n_points == 1 ? "" : "s");
-}
-
-void mc_text_call_point(McOut *o, const KtPointInfo *p, uint64_t per_second)
-{
-    g_autofree char *derefs =
-        p->n_derefs ? g_strdup_printf(" derefs=%u", p->n_derefs) : NULL;
-
-    mc_out_printf(o, "%016" PRIx64 " %s%s%s%s request=%u calls=%" PRIu64
-                  " per_second=%" PRIu64 "%s%s", p->va, p->name.name,
-                  p->name.module ? "[" : "",
-                  p->name.module ? p->name.module : "",
-                  p->name.module ? "]" : "", p->request, p->calls, per_second,
-                  derefs ? derefs : "", p->name.proto ? "" : " raw registers");
 }

@@ -6,7 +6,7 @@
 #ifndef MC_CALLS_TEXT_H
 #define MC_CALLS_TEXT_H
 
-#include "monitor-cmds/output/format.h"
+#include "monitor-cmds/output/row.h"
 
 /**
  * struct McCallRow - a call
@@ -54,11 +54,18 @@ void mc_put_call_result_derefs(GString *s, const McCallRow *row);
 /** mc_put_call_args() - append "size=320, flags=0xdc0", and what arguments lead
  *  to */
 void mc_put_call_args(GString *s, const McCallRow *row);
+/** mc_call_has_result() - return false for a call that has not returned, and if
+ *  the type is void. */
+bool mc_call_has_result(const McCallRow *row);
 /** mc_put_call_result() - append the result; nothing if the type is void.
  *  Returns: false if there is none */
 bool mc_put_call_result(GString *s, const McCallRow *row);
 /** mc_put_call_caller() - append "<- name+0x10[module]", in hex without a
  *  kernel */
 void mc_put_call_caller(GString *s, const McCallRow *row);
+
+/** mc_print_call() - print a call, or the begin or end of a session */
+void mc_print_call(McOut *o, const McCallRow *row);
+extern const McObject mc_call_object, mc_session_object;
 
 #endif /* MC_CALLS_TEXT_H */

@@ -4,7 +4,7 @@
 
 bool mc_prints_identity(const McOut *out)
 {
-    return out->verbose || out->format == &mc_format_json;
+    return out->verbose || out->json;
 }
 
 static void add_stack(McIdentityMaker *m, const McOut *out,

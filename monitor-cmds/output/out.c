@@ -14,8 +14,8 @@ void mc_out_init(McOut *o, const McContext *ctx)
 {
     *o = (McOut) {
         .ctx = ctx,
-        .format = &mc_format_text,
         .line = g_string_sized_new(512),
+        .word = g_string_new(NULL),
         .chunk = g_string_sized_new(MC_CHUNK * 2),
         .margin = MC_MARGIN,
     };
@@ -25,6 +25,7 @@ void mc_out_deinit(McOut *o)
 {
     mc_out_flush(o);
     g_string_free(g_steal_pointer(&o->line), TRUE);
+    g_string_free(g_steal_pointer(&o->word), TRUE);
     g_string_free(g_steal_pointer(&o->chunk), TRUE);
 }
 

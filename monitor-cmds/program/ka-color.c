@@ -23,7 +23,7 @@
 #define CYAN   "\033[36m"
 #define PLAIN  "\033[0m"
 
-/* Indentation of the long form, see output/format-long.c. */
+/* Indentation of the long form, see output/row-long.c. */
 #define DETAIL_INDENT 8
 #define FRAME_INDENT  12
 

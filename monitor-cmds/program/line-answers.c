@@ -12,7 +12,7 @@
 
 #include "monitor-cmds/program/json-line.h"
 
-#define FRAME       "            "  /* indentation of output/format-long.c */
+#define FRAME       "            "  /* indentation of output/row-long.c */
 #define DIGITS      16
 #define AT          "_at"
 

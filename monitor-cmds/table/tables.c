@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables of commands, options and JSON objects, and functions over the rows
- * of commands.
+ * The tables of commands and options, and functions over the rows of commands.
  *
  * Called by the parser, help, completion and the manual. Read-only; any thread.
  * The functions of the rows are in the rooms above: commands/commands.c runs
- * commands, parse/parse.c parses values of options. The table of fields is in
- * output/fields.c, next to its getters.
+ * commands, parse/parse.c parses values of options.
  */
 #include "monitor-cmds/table/tables.h"
 
@@ -28,8 +26,8 @@
 G_STATIC_ASSERT(MC_OPT__COUNT <= 64);
 
 const McCommand mc_commands[MC_CMD__COUNT] = {
-#define MC_COMMAND(id, word_, topic_, args_, params_, options_, run_, help_, \
-                   detail_) \
+#define MC_COMMAND(id, word_, topic_, args_, params_, options_, run_, \
+                   objects_, help_, detail_) \
     [MC_CMD_##id] = { \
         .word = word_, .topic = topic_, .args = args_, .params = params_, \
         .options = options_, .help = help_, .detail = detail_, \
@@ -43,12 +41,6 @@ const McOption mc_options[MC_OPT__COUNT] = {
         .spelling = spelling_, .alt = alt_, .arg = arg_, .help = help_, \
     },
 #include "monitor-cmds/table/options.def"
-};
-
-const McObject mc_objects[MC_OBJ__COUNT] = {
-#define MC_OBJECT(id, type_, help_) \
-    [MC_OBJ_##id] = { .type = type_, .help = help_ },
-#include "monitor-cmds/table/objects.def"
 };
 
 const McExportFormat mc_export_formats[MC_EXPORT__COUNT] = {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables of commands, options and output fields (commands.def, options.def,
- * fields.def, objects.def, export-formats.def). Parser, formatters, help,
- * completion and manual iterate over them; no other file lists commands,
- * options or fields.
+ * The tables of commands and options (commands.def, options.def,
+ * export-formats.def). Parser, help, completion and manual iterate over them;
+ * no other file lists commands or options.
  */
 #ifndef MC_TABLES_H
 #define MC_TABLES_H
@@ -82,88 +81,6 @@ const char *mc_command_near(const char *word);
 char *mc_command_usage(const McCommand *c);
 /** mc_command_options() - return (owned) the options of @c: "-s -j -n N" */
 char *mc_command_options(const McCommand *c);
-
-/* ---- fields -------------------------------------------------------------- */
-
-typedef enum McFieldId {
-#define MC_FIELD(key, ...) MC_FIELD_##key,
-#include "monitor-cmds/table/fields.def"
-    MC_FIELD__COUNT
-} McFieldId;
-
-typedef enum McFieldType {
-    MC_TYPE_MARGIN,         /* hex offset, printed before the line */
-    MC_TYPE_LETTER,
-    MC_TYPE_ADDR,           /* 16 hex digits */
-    MC_TYPE_SIZE,           /* hex, 5 columns */
-    MC_TYPE_US,             /* decimal microseconds */
-    MC_TYPE_STACK,          /* program counters, a space between */
-    MC_TYPE_TAIL,           /* the same, a space before each */
-    MC_TYPE_WORD,           /* a name; blanks in it are escaped in text */
-    MC_TYPE_TEXT,           /* words; blanks are kept */
-    MC_TYPE_NAME,           /* a name in a column, 5 wide */
-    MC_TYPE_LABEL,          /* the same, 8 wide */
-    MC_TYPE_HEX,
-    MC_TYPE_NUMBER,         /* decimal */
-    MC_TYPE_INDEX,          /* decimal, 4 columns */
-    MC_TYPE_LIST,           /* several texts, in text "; " between */
-    MC_TYPE__COUNT
-} McFieldType;
-
-typedef enum McFieldGroup {
-    MC_GROUP_PLACE,
-    MC_GROUP_REG,
-    MC_GROUP_WORD,
-    MC_GROUP_OBJECT,
-    MC_GROUP_HIT,
-    MC_GROUP_SLOT,          /* lines of ka slab */
-    MC_GROUP_CORE,
-    MC_GROUP_BLOCK,         /* all but slots without a block */
-    MC_GROUP_UNSEEN,        /* slots without a block */
-    MC_GROUP_LISTED,        /* slots on a list of free objects */
-    MC_GROUP_RCU,
-    MC_GROUP_FREE,
-    MC_GROUP_ERROR,
-    MC_GROUP_AWAY,          /* errors whose address is not the block's start */
-    MC_GROUP_CODED,         /* errors whose address is an error pointer */
-    MC_GROUP_SIZED,         /* errors in the size of a free */
-    MC_GROUP_ORDER,         /* errors in the order of a free of pages */
-    MC_GROUP_LEFT,          /* errors of objects left in a cache */
-    MC_GROUP_ACCESS,        /* errors of accesses */
-    MC_GROUP_INSTRUCTION,   /* those that are not by a whole function */
-    MC_GROUP_REPEATS,       /* those that were made more than once */
-    MC_GROUP_BESIDE,        /* those with a live block beside */
-    MC_GROUP_FRONT,         /* in front */
-    MC_GROUP_BEHIND,
-    MC_GROUP_SAME,          /* lines that stand for several blocks */
-    MC_GROUP_LEAK,
-    MC_GROUP_KEPT,
-    MC_GROUP_HELD,          /* lines that stand for what they hold, too */
-    MC_GROUP_REF,
-    MC_GROUP_V,
-    MC_GROUP_V_FREE,
-    MC_GROUP_V_ERROR,
-    MC_GROUP_V_LEFT,        /* with -v, and errors of objects left */
-    MC_GROUP_V_LEAK,
-    MC_GROUP_V_BESIDE,
-    MC_GROUP_V_IDENTITY,    /* errors and leaks */
-    MC_GROUP__COUNT
-} McFieldGroup;
-
-/* ---- JSON objects -------------------------------------------------------- */
-
-typedef enum McObjectId {
-#define MC_OBJECT(id, ...) MC_OBJ_##id,
-#include "monitor-cmds/table/objects.def"
-    MC_OBJ__COUNT
-} McObjectId;
-
-/** struct McObject - one row of objects.def */
-typedef struct McObject {
-    const char *type;
-    const char *help;
-} McObject;
-extern const McObject mc_objects[MC_OBJ__COUNT];
 
 /* ---- formats of ka export ------------------------------------------------ */
 

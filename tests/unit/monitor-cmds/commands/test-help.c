@@ -11,6 +11,7 @@
 #include "monitor-cmds/commands/commands.h"
 #include "tests/lib/events.h"
 #include "monitor-cmds/commands/help.h"
+#include "monitor-cmds/output/event-row.h"
 
 #define CASES KA_SOURCE_DIR "/tests/replay/cases"
 
@@ -108,24 +109,45 @@ static void test_man(void)
     }
 }
 
+/* Call @fn for the rows of all commands. */
+static void foreach_object(void (*fn)(const McObject *object, void *opaque),
+                           void *opaque)
+{
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        for (unsigned k = 0; mc_command_objects[i][k]; k++) {
+            fn(mc_command_objects[i][k], opaque);
+        }
+    }
+}
+
+static void check_cell(const char *text, const char *name)
+{
+    g_autofree char *cell = g_strdup_printf("| `%s` |", name);
+
+    check_has(text, cell);
+}
+
+static void check_cells(const McObject *object, void *text)
+{
+    if (object->type) {
+        check_cell(text, object->type);
+    }
+    for (unsigned i = 0; object->is_block && i < MC_SETS &&
+                         object->columns[i]; i++) {
+        for (const McColumn *c = object->columns[i]; c->key; c++) {
+            check_cell(text, c->key);
+        }
+    }
+}
+
 static void test_markdown(void)
 {
     g_autofree char *text = mc_render_markdown();
 
-    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
-        g_autofree char *cell = g_strdup_printf("| `%s` |", mc_fields[i].key);
-
-        check_has(text, cell);
-    }
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
         check_has(text, kt_counter_name(i));
     }
-    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
-        g_autofree char *cell = g_strdup_printf("| `%s` |",
-                                                mc_objects[i].type);
-
-        check_has(text, cell);
-    }
+    foreach_object(check_cells, text);
 }
 
 static void check_file(const char *name, const char *text)
@@ -150,75 +172,102 @@ static void test_files(void)
 
 /* ---- JSON objects -------------------------------------------------------- */
 
-static bool is_field(const char *key)
+/** struct Line - a line of JSON of this type; @keys: (owned) those that no
+ *  column has yet; @found: a command has rows of this type */
+typedef struct Line {
+    const char *type;
+    GHashTable *keys;
+    bool found;
+} Line;
+
+static void remove_key(Line *l, const McColumn *c, const char *suffix)
 {
-    for (unsigned i = 0; i < MC_FIELD__COUNT; i++) {
-        if (!strcmp(key, mc_fields[i].key)) {
-            return true;
-        }
-    }
-    for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
-        if (!strcmp(key, mc_top_columns[i].key)) {
-            return true;
-        }
-    }
-    return !strcmp(key, "schema") || !strcmp(key, "type");
+    g_autofree char *key = g_strconcat(c->key, suffix, NULL);
+
+    g_hash_table_remove(l->keys, key);
 }
 
-static void check_key(const McObject *object, const char *key)
+static void remove_columns(Line *l, const McColumn *columns)
 {
-    g_autofree char *word = g_strdup_printf("\\b%s\\b", key);
-    g_autoptr(GString) field = g_string_new(key);
-
-    /* the keys of a stack besides its own */
-    g_string_replace(field, "_symbols", "", 1);
-    if (g_str_has_suffix(key, "_at")) {
-        g_string_truncate(field, field->len - strlen("_at"));
-        g_free(word);
-        word = g_strdup_printf("\\b%s\\b", field->str);
-    }
-    if (!is_field(field->str) &&
-        !g_regex_match_simple(word, object->help, 0, 0)) {
-        g_error("objects.def does not tell of \"%s\" of \"%s\"", key,
-                object->type);
+    for (const McColumn *c = columns; c->key || c->text; c++) {
+        if (c->key && c->help) {
+            remove_key(l, c, "");
+            remove_key(l, c, "_symbols");
+            remove_key(l, c, "_symbol");
+            remove_key(l, c, "_at");
+        }
     }
 }
 
-static const McObject *find_object(const char *line)
+static void remove_known(const McObject *object, void *opaque)
 {
-    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
-        g_autofree char *type = g_strdup_printf(
-            "{\"schema\":1,\"type\":\"%s\"", mc_objects[i].type);
+    Line *l = opaque;
 
-        if (g_str_has_prefix(line, type)) {
-            return &mc_objects[i];
-        }
+    if (g_strcmp0(object->type, l->type)) {
+        return;
     }
-    g_error("no row of objects.def: %s", line);
+    l->found = true;
+    if (object->line) {
+        g_hash_table_remove(l->keys, "text");
+    }
+    for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
+        remove_columns(l, object->columns[i]);
+    }
 }
 
-/* @seen: one for each type */
-static void check_line(const char *line, bool *seen)
+/* Return (owned) the keys of an object, without those of objects in it. */
+static GHashTable *keys_of(const char *line)
 {
-    g_autoptr(GRegex) keys = g_regex_new("[{,]\"([^\"\\\\]+)\":", 0, 0, NULL);
-    g_autoptr(GMatchInfo) m = NULL;
-    const McObject *object;
+    GHashTable *keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                             NULL);
+    unsigned depth = 0;
+    bool quoted = false;
+
+    for (const char *at = line; *at; at++) {
+        if (*at == '"' && !quoted && depth == 1 && strchr("{,", at[-1])) {
+            g_hash_table_add(keys, g_strndup(at + 1, strcspn(at + 1, "\"")));
+        }
+        quoted ^= *at == '"';
+        at += quoted && *at == '\\';
+        depth += !quoted && strchr("{[", *at);
+        depth -= !quoted && strchr("}]", *at);
+    }
+    return keys;
+}
+
+/* Check that each key of a line is a column of its type. @seen: types */
+static void check_line(const char *line, GHashTable *seen)
+{
+    static const char begin[] = "{\"schema\":1,\"type\":\"";
+    g_autofree char *type = NULL;
+    g_autoptr(GHashTable) keys = NULL;
+    GHashTableIter it;
+    Line l = { 0 };
+    gpointer key;
 
     if (!g_str_has_prefix(line, "{\"schema\"")) {
         return;
     }
-    object = find_object(line);
-    seen[object - mc_objects] = true;
-    g_regex_match(keys, line, 0, &m);
-    for (; object != &mc_objects[MC_OBJ_STAT] && g_match_info_matches(m);
-         g_match_info_next(m, NULL)) {
-        g_autofree char *key = g_match_info_fetch(m, 1);
-
-        check_key(object, key);
+    g_assert_true(g_str_has_prefix(line, begin));
+    type = g_strndup(line + strlen(begin),
+                     strcspn(line + strlen(begin), "\""));
+    keys = keys_of(line);
+    g_hash_table_remove(keys, "schema");
+    g_hash_table_remove(keys, "type");
+    l.type = type;
+    l.keys = keys;
+    foreach_object(remove_known, &l);
+    if (!l.found) {
+        g_error("no command has rows \"%s\"", type);
     }
+    g_hash_table_iter_init(&it, keys);
+    if (strcmp(type, "stat") && g_hash_table_iter_next(&it, &key, NULL)) {
+        g_error("\"%s\" has no column \"%s\"", type, (char *)key);
+    }
+    g_hash_table_add(seen, g_steal_pointer(&type));
 }
 
-static void check_lines(const char *text, bool *seen)
+static void check_lines(const char *text, GHashTable *seen)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
@@ -227,7 +276,7 @@ static void check_lines(const char *text, bool *seen)
     }
 }
 
-static void check_cases(bool *seen)
+static void check_cases(GHashTable *seen)
 {
     g_autoptr(GDir) dir = g_dir_open(CASES, 0, NULL);
     const char *name;
@@ -250,7 +299,7 @@ static bool append(void *opaque, const char *text)
 }
 
 /* What takes a journal to be printed. */
-static void check_events(TestWorld *w, bool *seen)
+static void check_events(TestWorld *w, GHashTable *seen)
 {
     g_autoptr(GString) got = g_string_new(NULL);
     McContext ctx = { .tracer = test_world_tracer(w), .puts = append,
@@ -258,18 +307,19 @@ static void check_events(TestWorld *w, bool *seen)
     McOut out;
 
     mc_out_init(&out, &ctx);
+    out.json = true;
     for (unsigned i = KT_EV_ALLOC; i < KT_EV__COUNT; i++) {
-        mc_format_json.event(&out, &(KtEvent) {
+        mc_print_event(&out, &(KtEvent) {
             .kind = i, .layer = KT_LAYER_CACHE, .task = { 1 },
             .cache = { 1 } }, NULL);
     }
-    mc_format_json.mark(&out, "reset", 0);
+    mc_print_control(&out, "reset", 0);
     mc_out_deinit(&out);
     check_lines(got->str, seen);
 }
 
 /* Rows of ka slab check. */
-static void check_slabs(bool *seen)
+static void check_slabs(GHashTable *seen)
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_PLAIN);
     g_autoptr(GString) got = g_string_new(NULL);
@@ -285,7 +335,7 @@ static void check_slabs(bool *seen)
 }
 
 /* Rows of ka access -v. */
-static void check_access(bool *seen)
+static void check_access(GHashTable *seen)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
@@ -298,7 +348,15 @@ static void check_access(bool *seen)
     check_lines(got->str, seen);
 }
 
-/* All that is printed is told of, and all of it was seen. */
+static void check_seen(const McObject *object, void *seen)
+{
+    if (object->type && !g_hash_table_contains(seen, object->type)) {
+        g_error("nothing prints \"%s\"", object->type);
+    }
+}
+
+/* Each key that is printed is a column of its type, and each type is printed
+ * by a test. */
 static void test_objects(void)
 {
     g_autoptr(TestWorld) w = test_world_new(
@@ -306,18 +364,15 @@ static void test_objects(void)
         "hook name=kfree va=1000 symbol=a from=b args_from=c\n"
         "hook name=vfree note=d\n");
     g_autofree char *stat = test_world_run(w, "stat -j -v", NULL);
-    bool seen[MC_OBJ__COUNT] = { false };
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(
+        g_str_hash, g_str_equal, g_free, NULL);
 
     check_lines(stat, seen);
     check_events(w, seen);
     check_slabs(seen);
     check_access(seen);
     check_cases(seen);
-    for (unsigned i = 0; i < MC_OBJ__COUNT; i++) {
-        if (!seen[i]) {
-            g_error("nothing prints \"%s\"", mc_objects[i].type);
-        }
-    }
+    foreach_object(check_seen, seen);
 }
 
 /* ---- completion ---------------------------------------------------------- */

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of ka top, ka diff and ka mark: see top-row.h. */
+#include "monitor-cmds/commands/top-row.h"
+
+#include <string.h>
+
+/** struct Totals - the begin of rows with totals; NULL: they have none */
+typedef struct Totals {
+    const KtTotals *totals;
+} Totals;
+
+/** struct Row - a row of ka top or ka diff, or the sum of all */
+typedef struct Row {
+    Totals t;
+    const McTopTable *table;
+    const McTopRow *row;
+} Row;
+
+#define GETTER(name) \
+    static bool get_##name(const McOut *o, const McColumn *c, \
+                           const void *row, McValue *v)
+#define WHEN(name) static bool name(const McOut *o, const void *row)
+
+static const Row *row_of(const void *row)
+{
+    return row;
+}
+
+GETTER(value)
+{
+    int64_t value = 0;
+    bool known = mc_top_value(row_of(row)->table, row_of(row)->row, c->at,
+                              &value);
+
+    v->u = value;
+    return known;
+}
+
+/* The groups of top.def. */
+#define OF_CORE
+#define OF_TOP
+#define OF_V .flags = MC_TEXT_V
+static const McColumn value_columns[] = {
+#define MC_TOP(key_, group_, help_) \
+    MC_GET(#key_, get_value, NUMBER, "%*  ", help_, .at = MC_TOP_##key_, \
+           OF_##group_),
+#include "monitor-cmds/table/top.def"
+    MC_VIA("lives", Row, row, ends, NUMBER, NULL,
+           "number of lives that life is the median of"),
+    MC_END
+};
+
+WHEN(never)
+{
+    return false;
+}
+
+#undef OF_TOP
+#define OF_TOP .when = never
+static const McColumn difference_columns[] = {
+#define MC_TOP(key_, group_, help_) \
+    MC_GET(#key_, get_value, DIFFERENCE, "%*  ", help_, \
+           .at = MC_TOP_##key_, OF_##group_),
+#include "monitor-cmds/table/top.def"
+    MC_END
+};
+
+#define T(member_, help_) \
+    MC_VIA(#member_, Totals, totals, member_, NUMBER, NULL, help_, \
+           MC_IF(Totals, totals))
+
+static const McColumn totals_columns[] = {
+    T(us, "time of the answer"),
+    T(resizes, "blocks resized in place"),
+    T(grown, "bytes more of these"),
+    T(shrunk, "bytes less of these"),
+    T(splits, "parts of pages that are counted in allocs"),
+    T(lost, "blocks that are counted in frees and were freed unseen"),
+    T(lost_asked, "requested bytes of these"),
+    T(lost_reserved, "reserved bytes of these"),
+    T(stray, "frees without a recorded allocation"),
+    MC_END
+};
+
+static const McColumn all_columns[] = {
+    MC_VIA("dropped", Row, table, dropped, NUMBER, NULL,
+           "with a filter: blocks and past lives that were evicted",
+           MC_IF_VIA(Row, table, counted)),
+    MC_ONLY_TEXT("all"),
+    MC_END
+};
+
+/* ---- by what rows are ---------------------------------------------------- */
+
+#define BY(by_) MC_IF_VIA(Row, table, by, .one_of = 1u << MC_BY_##by_)
+
+static bool is_by(const void *row, McBy by)
+{
+    return row_of(row)->table->by == by;
+}
+
+WHEN(is_of_layer)
+{
+    return is_by(row, MC_BY_CACHE) && !row_of(row)->row->key.cache.v;
+}
+
+GETTER(caller)
+{
+    const KtAccountKey *key = &row_of(row)->row->key;
+
+    v->frame = (McFrame) { key->pc, 0, key->era };
+    return true;
+}
+
+GETTER(layer)
+{
+    v->s = kt_layer_name(row_of(row)->row->key.layer);
+    return v->s && *v->s;
+}
+
+#define K(key_, member_, look_, help_, ...) \
+    MC_VIA(key_, Row, row, member_, look_, NULL, help_, __VA_ARGS__)
+
+static const McColumn key_columns[] = {
+    K("stack", key.stack, STACK, "of --by stack", BY(STACK)),
+    K("stop", key.stack, STOP, "why it ends", .flags = MC_OMIT,
+      BY(STACK)),
+    K("cache", key.cache, CACHE, "of --by cache", BY(CACHE)),
+    MC_GET("layer", get_layer, WORD, NULL, "if there is no cache",
+           .flags = MC_OMIT, .when = is_of_layer),
+    K("pid", key.task, PID, "of --by task", BY(TASK)),
+    K("comm", key.task, COMM, "name of the task", BY(TASK)),
+    K("module", module, WORD, "of --by module", BY(MODULE)),
+    K("size_from", key.lo, NUMBER, "of --by size", BY(SIZE)),
+    K("size_to", key.hi, NUMBER, "last size", BY(SIZE)),
+    MC_GET("caller", get_caller, CALLER, NULL, "of --by caller",
+           BY(CALLER)),
+    MC_END
+};
+
+static void put_cache(McOut *o, GString *s, const void *row, bool json)
+{
+    const KtAccountKey *key = &row_of(row)->row->key;
+    KtCacheInfo cache;
+
+    if (kt_tracer_cache(o->ctx->tracer, key->cache, &cache)) {
+        mc_put_word(s, cache.name);
+    } else {
+        g_string_append_printf(s, "[%s]", key->layer ?
+                               kt_layer_name(key->layer) : "-");
+    }
+}
+
+GETTER(cache)
+{
+    v->put = put_cache;
+    return true;
+}
+
+static void put_task(McOut *o, GString *s, const void *row, bool json)
+{
+    uint32_t pid;
+    char comm[17];
+
+    if (kt_tracer_task(o->ctx->tracer, row_of(row)->row->key.task, &pid,
+                       comm)) {
+        mc_put_word(s, *comm ? comm : "-");
+        g_string_append_printf(s, " %u", pid);
+    } else {
+        g_string_append_c(s, '-');
+    }
+}
+
+GETTER(task)
+{
+    v->put = put_task;
+    return true;
+}
+
+/* The long form has the stack on lines of its own. */
+WHEN(is_by_long_stack)
+{
+    return is_by(row, MC_BY_STACK) && o->long_form;
+}
+
+WHEN(is_by_short_stack)
+{
+    return is_by(row, MC_BY_STACK) && !o->long_form;
+}
+
+static const McColumn key_text_columns[] = {
+    MC_ONLY_TEXT("stack", .when = is_by_long_stack),
+    MC_VIA(NULL, Row, row, key.stack, STACK, "[%]", NULL,
+           .when = is_by_short_stack),
+    MC_GET(NULL, get_cache, CUSTOM, "%", NULL, BY(CACHE)),
+    MC_GET(NULL, get_task, CUSTOM, "%", NULL, BY(TASK)),
+    MC_VIA(NULL, Row, row, module, WORD, "%", NULL, BY(MODULE)),
+    MC_VIA(NULL, Row, row, key.lo, HEX, "%", NULL, BY(SIZE)),
+    MC_VIA(NULL, Row, row, key.hi, HEX, "-%", NULL, BY(SIZE)),
+    MC_GET(NULL, get_caller, CALLER, "%", NULL, BY(CALLER)),
+    MC_END
+};
+
+const McObject mc_top_all_object = {
+    "top_all", "ka top, the sum of everything",
+    { value_columns, totals_columns, all_columns },
+};
+const McObject mc_diff_all_object = {
+    "diff_all", "ka diff, the sum of everything: differences",
+    { difference_columns, all_columns },
+};
+const McObject mc_top_object = {
+    "top", "ka top, a row", { key_columns, value_columns, key_text_columns },
+};
+const McObject mc_diff_object = {
+    "diff", "ka diff, a row",
+    { key_columns, difference_columns, key_text_columns },
+};
+
+/* Make the columns as wide as the values of a row. */
+static void widen(McOut *out, const McColumn *c, const Row *row)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    for (unsigned i = 0; c->key; c++) {
+        McValue v = { 0 };
+
+        if (!mc_has_text(out, c, row)) {
+            continue;
+        }
+        g_string_assign(s, "-");
+        if (mc_value(out, c, row, &v)) {
+            g_string_truncate(s, 0);
+            mc_put_text_value(out, s, c, &v);
+        }
+        out->width[i] = MAX(out->width[i], (unsigned)s->len);
+        i++;
+    }
+}
+
+static void print_headings(McOut *out, const McColumn *c, const Row *row)
+{
+    for (unsigned i = 0; c->key; c++) {
+        size_t from = out->line->len;
+
+        if (mc_has_text(out, c, row)) {
+            g_string_append(out->line, c->key);
+            mc_put_padded(out->line, from, out->width[i++]);
+            g_string_append(out->line, "  ");
+        }
+    }
+    g_string_append(out->line, mc_by_name(row->table->by));
+    mc_out_end_line(out);
+}
+
+/* Choose the widths of the columns; print headings, and the sum of all rows. */
+void mc_print_top_head(McOut *out, const McTopTable *table,
+                       const GPtrArray *rows, unsigned n)
+{
+    const McColumn *columns = table->diff ? difference_columns :
+                                            value_columns;
+    const Row all = {
+        .t.totals = table->all.peak_known ? &table->totals : NULL,
+        .table = table, .row = &table->all,
+    };
+    unsigned i = 0;
+
+    if (!out->json) {
+        for (const McColumn *c = columns; c->key; c++) {
+            if (mc_has_text(out, c, &all)) {
+                out->width[i++] = strlen(c->key);
+            }
+        }
+        widen(out, columns, &all);
+        for (i = 0; i < n; i++) {
+            widen(out, columns, &(Row) {
+                .table = table, .row = rows->pdata[i] });
+        }
+        print_headings(out, columns, &all);
+    }
+    mc_print(out, table->diff ? &mc_diff_all_object : &mc_top_all_object, &all);
+}
+
+void mc_print_top_row(McOut *out, const McTopTable *table,
+                      const McTopRow *row)
+{
+    mc_print(out, table->diff ? &mc_diff_object : &mc_top_object, &(Row) {
+        .table = table, .row = row });
+    if (out->long_form && table->by == MC_BY_STACK) {
+        McStack stack = mc_stack(out->ctx->tracer, row->key.stack);
+
+        mc_long_stack(out, &stack);
+    }
+}
+
+/* ---- frees without an allocation ----------------------------------------- */
+
+#define S(member_, help_) \
+    MC_COLUMN(KtStray, member_, NUMBER, NULL, help_)
+
+GETTER(stray_caller)
+{
+    McStack stack = mc_stack(o->ctx->tracer, ((const KtStray *)row)->stack);
+
+    v->frame = mc_caller(&stack);
+    return true;
+}
+
+WHEN(is_short)
+{
+    return !o->long_form;
+}
+
+WHEN(is_long)
+{
+    return o->long_form;
+}
+
+static const McColumn stray_text_columns[] = {
+    MC_KEY(NULL, KtStray, unknown, NUMBER, "%8 unknown ", NULL),
+    MC_KEY(NULL, KtStray, invalid, NUMBER, "%8 invalid ", NULL),
+    MC_KEY(NULL, KtStray, pages, NUMBER, "%8 pages  ", NULL),
+    MC_END
+};
+static const McColumn stray_stack_columns[] = {
+    MC_COLUMN(KtStray, stack, STACK, NULL, "with --by stack"),
+    MC_KEY("stop", KtStray, stack, STOP, NULL, "why it ends",
+           .flags = MC_OMIT),
+    MC_KEY(NULL, KtStray, stack, STACK, "[%]", NULL, .when = is_short),
+    MC_ONLY_TEXT("stack", .when = is_long),
+    MC_END
+};
+static const McColumn stray_caller_columns[] = {
+    MC_GET("caller", get_stray_caller, CALLER, "%", "who frees"),
+    MC_END
+};
+static const McColumn stray_columns[] = {
+    S(unknown, "frees of blocks that may have been allocated before tracing "
+      "began"),
+    S(invalid, "frees that are reported as errors"),
+    S(pages, "frees by the page allocator"),
+    MC_END
+};
+const McObject mc_stray_object = {
+    "stray", "ka top --stray",
+    { stray_text_columns, stray_caller_columns, stray_columns },
+};
+const McObject mc_stray_stack_object = {
+    "stray", "ka top --stray",
+    { stray_text_columns, stray_stack_columns, stray_columns },
+};
+
+void mc_print_top_stray(McOut *out, const KtStray *s, bool by_stack)
+{
+    mc_print(out, by_stack ? &mc_stray_stack_object : &mc_stray_object, s);
+    if (out->long_form && by_stack) {
+        McStack stack = mc_stack(out->ctx->tracer, s->stack);
+
+        mc_long_stack(out, &stack);
+    }
+}
+
+/* ---- marks --------------------------------------------------------------- */
+
+typedef struct MarkRow {
+    Totals t;
+    const char *name;
+    uint64_t live, blocks, allocs;
+} MarkRow;
+
+static const McColumn mark_columns[] = {
+    MC_COLUMN(MarkRow, name, TEXT, NULL, "its name"),
+    MC_COLUMN(MarkRow, live, NUMBER, NULL, "live bytes at that time"),
+    MC_KEY(NULL, MarkRow, name, WORD, "mark %", NULL),
+    MC_VIA(NULL, MarkRow, t.totals, us, NUMBER, "@%us: ", NULL),
+    MC_COLUMN(MarkRow, blocks, NUMBER, "% live blocks of ",
+              "live blocks at that time"),
+    MC_KEY(NULL, MarkRow, live, NUMBER, "% bytes, ", NULL),
+    MC_COLUMN(MarkRow, allocs, NUMBER, "% allocations",
+              "allocations up to that time"),
+    MC_END
+};
+const McObject mc_mark_object = {
+    "point", "ka mark: a mark", { mark_columns, totals_columns },
+};
+
+void mc_print_top_mark(McOut *out, const KtMarkInfo *p)
+{
+    const KtAccount *a = &p->totals.sum;
+
+    mc_print(out, &mc_mark_object, &(MarkRow) {
+        { &p->totals }, p->name, a->reserved - a->freed_reserved,
+        a->allocs - a->frees, a->allocs });
+}

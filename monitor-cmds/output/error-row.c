@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of errors: see block-row.h. */
+#include "monitor-cmds/output/block-row.h"
+
+#include "monitor-cmds/output/errno-name.h"
+#include "monitor-cmds/output/identity-row.h"
+
+/** struct Row - @page_shift: log2 of the size of the kernel's pages, 0: not
+ *  known */
+typedef struct Row {
+    McBlockRow b;
+    const KtError *error;
+    const GsInstruction *insn;
+    unsigned page_shift;
+} Row;
+
+#define GETTER(name) \
+    static bool get_##name(const McOut *o, const McColumn *c, \
+                           const void *row, McValue *v)
+#define WHEN(name) static bool name(const McOut *o, const void *row)
+#define E(key_, member_, look_, text_, help_, ...) \
+    MC_VIA(key_, Row, error, member_, look_, text_, help_, __VA_ARGS__)
+
+static const KtError *error_of(const void *row)
+{
+    return ((const Row *)row)->error;
+}
+
+/* ---- values -------------------------------------------------------------- */
+
+GETTER(error_stack)
+{
+    v->stack = mc_stack(o->ctx->tracer, error_of(row)->stack);
+    v->stack.exact = kt_error_is_access(error_of(row)->kind);
+    return true;
+}
+
+GETTER(error_code)
+{
+    unsigned code = -error_of(row)->va;
+    const char *name = mc_errno_name(code);
+
+    if (name) {
+        g_snprintf(v->text, sizeof(v->text), "-%s", name);
+    } else {
+        g_snprintf(v->text, sizeof(v->text), "-%u", code);
+    }
+    v->s = v->text;
+    return true;
+}
+
+/* The order of @size bytes; the size of a page is the kernel's. */
+static bool put_order(McValue *v, const Row *row, uint64_t size)
+{
+    v->u = size ? g_bit_storage(size) - 1 - row->page_shift : 0;
+    return row->page_shift && size >> row->page_shift;
+}
+
+GETTER(order)
+{
+    const KtBlock *b = ((const Row *)row)->b.block;
+
+    return b && put_order(v, row, b->requested);
+}
+
+GETTER(error_order)
+{
+    return put_order(v, row, error_of(row)->size);
+}
+
+GETTER(error_insn)
+{
+    const GsInstruction *insn = ((const Row *)row)->insn;
+
+    v->s = insn ? insn->text : NULL;
+    return insn && *v->s;
+}
+
+/* ---- which errors have them ---------------------------------------------- */
+
+WHEN(is_coded)
+{
+    return error_of(row)->va >= KT_ERROR_POINTER;
+}
+
+WHEN(is_left_or_v)
+{
+    return o->verbose || error_of(row)->kind == KT_ERR_OBJECTS_LEFT;
+}
+
+WHEN(is_by_instruction)
+{
+    return kt_error_is_access(error_of(row)->kind) &&
+           !(error_of(row)->access.flags & KT_EVF_RANGE);
+}
+
+WHEN(is_in_front)
+{
+    return error_of(row)->access.has_neighbour &&
+           !error_of(row)->access.behind;
+}
+
+static bool is_away(const void *row)
+{
+    const KtBlock *b = ((const Row *)row)->b.block;
+
+    return b && b->va != error_of(row)->va;
+}
+
+static bool is_repeated(const void *row)
+{
+    return error_of(row)->access.count > 1;
+}
+
+#define SET(kind_) (1u << KT_ERR_##kind_)
+#define OF(set_) MC_IF_VIA(Row, error, kind, .one_of = set_)
+#define ACCESSES \
+    OF(SET(USE_AFTER_FREE) | SET(OUT_OF_BOUNDS) | SET(FREE_SLOT))
+#define BESIDE MC_IF_VIA(Row, error, access.has_neighbour)
+
+/* ---- the tables ---------------------------------------------------------- */
+
+static const McColumn error_columns[] = {
+    E("error", kind, WORD, " error[%", "kind of the error",
+      .name = kt_error_name),
+    MC_GET("error_stack", get_error_stack, TAIL, "%]",
+           "stack in which the error was found, leaf first"),
+    E("error_us", us, NUMBER, "@%us", "guest microsecond of the error",
+      .flags = MC_ZERO),
+    E("error_va", va, ADDRESS, " error_va=%",
+      "address at fault; in text only if it is not the block's first byte",
+      .text_when = is_away),
+    MC_GET("error_code", get_error_code, WORD, " error_code=%",
+           "frees of an error pointer: the error that it stands for, such as "
+           "-ENOENT", .when = is_coded),
+    E("error_size", size, HEX, " error_size=%",
+      "wrong-size and wrong-order errors: the size that the caller gave",
+      OF(SET(WRONG_SIZE) | SET(WRONG_ORDER))),
+    MC_GET("order", get_order, NUMBER, " order=%",
+           "wrong-order errors: order with which the pages were allocated",
+           OF(SET(WRONG_ORDER))),
+    MC_GET("error_order", get_error_order, NUMBER, " error_order=%",
+           "wrong-order errors: order that the caller gave",
+           OF(SET(WRONG_ORDER))),
+    E("error_objects", size, NUMBER, " error_objects=%",
+      "objects-left errors: live objects of the cache with this allocation "
+      "stack", .flags = MC_ZERO, OF(SET(OBJECTS_LEFT))),
+    E("error_access", access.flags, ACCESS, " access=%",
+      "use-after-free, out-of-bounds and free-slot errors: r if the memory "
+      "was read, w if it was written", .mask = KT_EVF_WRITE, ACCESSES),
+    E("error_access_size", size, NUMBER, "%",
+      "bytes of this access; of a function such as memset(), the bytes that "
+      "it was asked for", ACCESSES),
+    E("error_offset", access.offset, HEX, " offset=%",
+      "offset in the block of the first bad byte, the largest of all repeats; "
+      "without a block: offset in the access", ACCESSES),
+    E("error_count", access.count, NUMBER, " count=%",
+      "accesses by the same instruction to blocks with the same stacks; in "
+      "text only if there are several", ACCESSES,
+      .text_when = is_repeated),
+    E("error_last_us", access.last_us, NUMBER, "@%us",
+      "guest microsecond of the last of them", .flags = MC_ZERO,
+      ACCESSES, .text_when = is_repeated),
+    MC_GET("error_insn", get_error_insn, TEXT, " insn[%]",
+           "this instruction, as it is in the guest's memory now; unknown "
+           "without a VM, or if its code is gone", .when = is_by_instruction),
+    MC_VIA("error_operand", Row, insn, operand, CHARS, " operand=%",
+           "operand of the instruction that had the address",
+           .when = is_by_instruction),
+    E("neighbour_va", access.neighbour.va, ADDRESS, " neighbour[%",
+      "a live block that ends at most 256 bytes in front of the bad byte: the "
+      "access may be one behind its end. Of a free slot also one that begins "
+      "at most 256 bytes behind the bad byte, if it is nearer",
+      BESIDE),
+    E("neighbour_size", access.neighbour.requested, BYTES, " (%5)",
+      "requested bytes of this neighbour", BESIDE),
+    E("neighbour_distance", access.distance, HEX, " +%",
+      "bytes between its end and the first bad byte", .when = is_in_front),
+    E("neighbour_before", access.distance, HEX, " -%",
+      "bytes between the first bad byte and its start, if it begins behind "
+      "this byte: the access may be one in front of it",
+      MC_IF_VIA(Row, error, access.behind)),
+    E("neighbour_alloc", access.neighbour.stack, TAIL, "%]",
+      "stack of its allocation, leaf first", BESIDE),
+    E("neighbour_us", access.neighbour.us, NUMBER, "@%us",
+      "guest microsecond of its allocation", .flags = MC_ZERO,
+      BESIDE),
+    MC_END
+};
+
+static const McColumn more_columns[] = {
+    E("error_id", id, NUMBER, " error_id=%",
+      "number of the error, in order of detection", .flags = MC_V),
+    E("error_hook", hook, HOOK, " error_hook=%",
+      "function whose call is the error", .flags = MC_V),
+    E("error_cache", cache, CACHE, " error_cache=%",
+      "kmem_cache that the call named", .when = is_left_or_v),
+    E("error_cpu", cpu, NUMBER, " error_cpu=%", "vCPU of the error",
+      .flags = MC_V),
+    E("error_pid", task, PID, " error_pid=%", "task of the error",
+      .flags = MC_V),
+    E("error_comm", task, COMM, " error_comm=%", "name of this task",
+      .flags = MC_V),
+    E("neighbour_cache", access.neighbour.cache, CACHE, " neighbour_cache=%",
+      "kmem_cache of the neighbour", .flags = MC_V, BESIDE),
+    E("neighbour_pid", access.neighbour.task, PID, " neighbour_pid=%",
+      "task that allocated the neighbour", .flags = MC_V,
+      BESIDE),
+    E("neighbour_comm", access.neighbour.task, COMM, " neighbour_comm=%",
+      "name of this task", .flags = MC_V, BESIDE),
+    MC_END
+};
+
+const McObject mc_error_object = {
+    "error", "an error, and the block as it was then",
+    { mc_margin_columns, mc_block_columns, error_columns,
+      mc_block_more_columns, more_columns, mc_identity_columns },
+    .is_block = true,
+};
+
+void mc_print_error(McOut *o, const KtError *e, const GsInstruction *insn)
+{
+    g_autoptr(McIdentity) id =
+        mc_prints_identity(o) ? mc_identity_of_error(o, e) : NULL;
+
+    mc_print(o, &mc_error_object, &(Row) {
+        .b = { .block = e->has_block ? &e->block : NULL, .va = e->va,
+               .identity = id },
+        .error = e, .insn = insn,
+        .page_shift = o->ctx->kernel_found ?
+                      gs_kernel_page_shift(o->ctx->kernel) : 0 });
+}

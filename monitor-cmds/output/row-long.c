@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The long form of a row of a block (-l): a paragraph, for people.
+ *
+ *       A ffff888000001000-ffff88800000103f (   40/   40)
+ *         size               64 (0x40) requested, 64 (0x40) reserved
+ *         allocated at 120us, 3.2 ms ago, by sh (pid 7) on vCPU 0, in kmalloc
+ *             make_it+0x10
+ *             init+0x20[module]
+ *         layer              kmalloc
+ *
+ * The first line is the begin of the short form: the columns with MC_HEAD. What
+ * happened to the block follows, each with its stack, a frame a line; then the
+ * other columns, named by their keys. What is unknown is not printed.
+ *
+ * Called by row.c, on the thread of the command; no locks.
+ */
+#include "monitor-cmds/output/block-row.h"
+
+#include <string.h>
+
+/* Indentation of a detail, and of a frame of its stack. */
+#define DETAIL "        "
+#define FRAME  "            "
+#define MSEC UINT64_C(1000)
+#define SEC  (1000 * MSEC)
+
+/** Columns of something that happened. */
+enum { STACK, US, PID, COMM, CPU, HOOK, COLUMNS };
+
+/** struct Deed - something that happened; @word: NULL is the kind of an error.
+ *  @key: of its columns, NULL if there is no such column */
+typedef struct Deed {
+    const char *word;
+    const char *key[COLUMNS];
+} Deed;
+
+static const Deed deeds[] = {
+    { "allocated", { "alloc", "alloc_us", "pid", "comm", "cpu", "hook" } },
+    { "queued by kfree_rcu", { "rcu", "rcu_us" } },
+    { "freed", { "free", "free_us", "free_pid", "free_comm", "free_cpu",
+                 "free_hook" } },
+    { NULL, { "error_stack", "error_us", "error_pid", "error_comm",
+              "error_cpu", "error_hook" } },
+    { "neighbour allocated", { "neighbour_alloc", "neighbour_us",
+                               "neighbour_pid", "neighbour_comm" } },
+};
+
+/** struct Long - the row that is printed */
+typedef struct Long {
+    McOut *o;
+    const McObject *object;
+    const void *row;
+} Long;
+
+/* Read a column; return false if it does not apply, or is unknown. Some columns
+ * repeat others, if the short form does not have them. */
+static bool read_column(const Long *l, const McColumn *c, McValue *v)
+{
+    *v = (McValue) { 0 };
+    return c->text && mc_applies(l->o, c, l->row) &&
+           (!c->text_when || c->text_when(l->row)) &&
+           mc_value(l->o, c, l->row, v) &&
+           (c->look != MC_LOOK_LIST || *v->list);
+}
+
+/* Read the column with a key; @key: (nullable). */
+static bool get(const Long *l, const char *key, McValue *v)
+{
+    for (unsigned i = 0; key && i < MC_SETS && l->object->columns[i]; i++) {
+        for (const McColumn *c = l->object->columns[i]; c->key; c++) {
+            if (!strcmp(c->key, key)) {
+                return read_column(l, c, v);
+            }
+        }
+    }
+    return false;
+}
+
+static void put_both(GString *s, uint64_t v)
+{
+    g_string_append_printf(s, "%" PRIu64 " (0x%" PRIx64 ")", v, v);
+}
+
+static void put_age(GString *s, uint64_t us)
+{
+    if (us < MSEC) {
+        g_string_append_printf(s, "%" PRIu64 " us", us);
+    } else if (us < SEC) {
+        g_string_append_printf(s, "%" PRIu64 ".%" PRIu64 " ms", us / MSEC,
+                               us % MSEC / 100);
+    } else if (us < 60 * SEC) {
+        g_string_append_printf(s, "%" PRIu64 ".%02" PRIu64 " s", us / SEC,
+                               us % SEC / (10 * MSEC));
+    } else {
+        g_string_append_printf(s, "%" PRIu64 " min %" PRIu64 " s",
+                               us / (60 * SEC), us / SEC % 60);
+    }
+    g_string_append(s, " ago");
+}
+
+/* ---- what happened ------------------------------------------------------- */
+
+static void put_time(const Long *l, const char *key)
+{
+    GString *s = l->o->line;
+    McValue v;
+
+    if (!get(l, key, &v)) {
+        return;
+    }
+    g_string_append_printf(s, " at %" PRIu64 "us", v.u);
+    if (v.u <= l->o->newest_us) {
+        g_string_append(s, ", ");
+        put_age(s, l->o->newest_us - v.u);
+    }
+}
+
+static void put_doer(const Long *l, const Deed *d)
+{
+    GString *s = l->o->line;
+    McValue v;
+    bool named = get(l, d->key[COMM], &v);
+
+    if (named) {
+        g_string_append(s, ", by ");
+        mc_put_word(s, v.s);
+    }
+    if (get(l, d->key[PID], &v)) {
+        g_string_append_printf(s, " (pid %" PRIu64 ")", v.u);
+    }
+    if (get(l, d->key[CPU], &v)) {
+        g_string_append_printf(s, "%s on vCPU %" PRIu64, named ? "" : ",",
+                               v.u);
+    }
+    if (get(l, d->key[HOOK], &v)) {
+        g_string_append(s, ", in ");
+        mc_put_word(s, v.s);
+    }
+}
+
+void mc_long_stack(McOut *o, const McStack *stack)
+{
+    for (unsigned i = 0; i < stack->n && !o->closed; i++) {
+        McFrame frame = mc_frame(stack, i);
+
+        g_string_append(o->line, FRAME);
+        mc_put_pc(o->line, o->symbols, &frame);
+        if (o->pcs) {
+            g_string_append_printf(o->line, " @%016" PRIx64,
+                                   mc_frame_at(o->symbols, &frame));
+        }
+        mc_out_end_line(o);
+    }
+    if (!stack->n) {
+        mc_out_printf(o, FRAME "(no stack was kept)");
+    } else if (stack->stop == GS_STOP_REPLACED) {
+        mc_out_printf(o, FRAME "(a tracer replaced the return address)");
+    }
+}
+
+static void print_deed(const Long *l, const Deed *d)
+{
+    McValue v, kind;
+    bool known = get(l, d->key[STACK], &v) || get(l, d->key[US], &v);
+
+    if (!known || (!d->word && !get(l, "error", &kind))) {
+        return;
+    }
+    g_string_append_printf(l->o->line, DETAIL "%s",
+                           d->word ? d->word : kind.s);
+    put_time(l, d->key[US]);
+    put_doer(l, d);
+    mc_out_end_line(l->o);
+    get(l, d->key[STACK], &v);
+    mc_long_stack(l->o, &v.stack);
+}
+
+/* ---- the other columns --------------------------------------------------- */
+
+static bool is_of_deed(const char *key)
+{
+    for (unsigned i = 0; i < G_N_ELEMENTS(deeds) * COLUMNS; i++) {
+        if (!g_strcmp0(key, deeds[i / COLUMNS].key[i % COLUMNS])) {
+            return true;
+        }
+    }
+    return !strcmp(key, "error");
+}
+
+static void put_list(GString *s, const char *const *list)
+{
+    for (unsigned i = 0; list[i]; i++) {
+        g_string_append(s, i ? ", " : "");
+        g_string_append(s, list[i]);
+    }
+}
+
+static void put_value(McOut *o, const McColumn *c, const McValue *v)
+{
+    if (c->look == MC_LOOK_BYTES || c->look == MC_LOOK_HEX) {
+        put_both(o->line, v->u);
+    } else if (c->look == MC_LOOK_LIST) {
+        put_list(o->line, v->list);
+    } else {
+        mc_put_text_value(o, o->line, c, v);
+        g_string_append(o->line, g_str_has_suffix(c->key, "_us") ? "us" : "");
+    }
+}
+
+static void print_columns(const Long *l, const McColumn *columns)
+{
+    for (const McColumn *c = columns; c->key; c++) {
+        McValue v;
+
+        if (!(c->flags & MC_HEAD) && !is_of_deed(c->key) &&
+            read_column(l, c, &v)) {
+            g_string_append_printf(l->o->line, DETAIL "%-18s ", c->key);
+            put_value(l->o, c, &v);
+            mc_out_end_line(l->o);
+        }
+    }
+}
+
+static void print_size(McOut *o, const KtBlock *b)
+{
+    g_string_append_printf(o->line, DETAIL "%-18s ", "size");
+    put_both(o->line, b->requested);
+    g_string_append(o->line, " requested, ");
+    put_both(o->line, b->actual);
+    g_string_append(o->line, " reserved");
+    mc_out_end_line(o);
+}
+
+void mc_long_row(McOut *o, const McObject *object, const void *row)
+{
+    const KtBlock *b = ((const McBlockRow *)row)->block;
+    const Long l = { o, object, row };
+
+    for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
+        mc_put_columns(o, o->line, object->columns[i], row, MC_HEAD);
+    }
+    mc_out_end_line(o);
+    if (b) {
+        print_size(o, b);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(deeds); i++) {
+        print_deed(&l, &deeds[i]);
+    }
+    for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
+        print_columns(&l, object->columns[i]);
+    }
+}

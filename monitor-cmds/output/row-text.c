@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows as text, for people, and for tools that split lines at blanks: see
+ * row.h. Called on the thread of a command; no locks.
+ */
+#include "monitor-cmds/output/row.h"
+
+#include <string.h>
+
+/* Only this end of a stack is said: the last frame looks like an end. */
+#define CUT " (cut: a tracer replaced the return address)"
+
+static void put_stack(McOut *o, GString *s, const McStack *stack, McLook look)
+{
+    for (unsigned i = 0; i < stack->n; i++) {
+        McFrame frame = mc_frame(stack, i);
+
+        if (i || look == MC_LOOK_TAIL) {
+            g_string_append_c(s, ' ');
+        }
+        mc_put_pc(s, o->symbols, &frame);
+    }
+    if (stack->n && stack->stop == GS_STOP_REPLACED && look != MC_LOOK_FRAMES) {
+        g_string_append(s, CUT);
+    }
+}
+
+static void put_list(GString *s, const char *const *text)
+{
+    for (unsigned i = 0; text[i]; i++) {
+        g_string_append_printf(s, "%s%s", i ? "; " : "", text[i]);
+    }
+}
+
+static void put_caller(McOut *o, GString *s, const McFrame *f)
+{
+    if (f->pc) {
+        mc_put_pc(s, o->symbols, f);
+    } else {
+        g_string_append_c(s, '-');
+    }
+}
+
+void mc_put_text_value(McOut *o, GString *s, const McColumn *c,
+                       const McValue *v)
+{
+    switch (c->look) {
+    case MC_LOOK_NUMBER:
+    case MC_LOOK_PID:
+        mc_put_decimal(s, v->u);
+        break;
+    case MC_LOOK_INTEGER:
+        g_string_append_printf(s, "%" PRId64, (int64_t)v->u);
+        break;
+    case MC_LOOK_DIFFERENCE:
+        g_string_append_printf(s, v->u ? "%+" PRId64 : "%" PRId64,
+                               (int64_t)v->u);
+        break;
+    case MC_LOOK_BYTES:
+    case MC_LOOK_HEX:
+    case MC_LOOK_MARGIN:
+        mc_put_hex(s, v->u, 1);
+        break;
+    case MC_LOOK_ADDRESS:
+        mc_put_hex(s, v->u, 16);
+        break;
+    case MC_LOOK_POINTER:
+        mc_put_hex(s, v->u, v->u ? 16 : 1);
+        break;
+    case MC_LOOK_OCTAL:
+        g_string_append_printf(s, "0%" PRIo64, v->u);
+        break;
+    case MC_LOOK_YES_NO:
+        g_string_append(s, v->u ? "yes" : "no");
+        break;
+    case MC_LOOK_ACCESS:
+        g_string_append_c(s, v->u ? 'w' : 'r');
+        break;
+    case MC_LOOK_LETTER:
+        g_string_append_c(s, (char)v->u);
+        break;
+    case MC_LOOK_TEXT:
+    case MC_LOOK_STOP:
+        g_string_append(s, v->s);
+        break;
+    case MC_LOOK_LIST:
+        put_list(s, v->list);
+        break;
+    case MC_LOOK_STACK:
+    case MC_LOOK_TAIL:
+    case MC_LOOK_FRAMES:
+        put_stack(o, s, &v->stack, c->look);
+        break;
+    case MC_LOOK_CALLER:
+        put_caller(o, s, &v->frame);
+        break;
+    case MC_LOOK_CUSTOM:
+        break;
+    default:
+        mc_put_word(s, v->s);
+        break;
+    }
+}
+
+/* ---- what is around a value ---------------------------------------------- */
+
+/* Insert or append blanks until @width characters follow @from. */
+static void pad(GString *s, size_t from, size_t width, bool left)
+{
+    for (size_t len = s->len - from; len < width; len++) {
+        if (left) {
+            g_string_append_c(s, ' ');
+        } else {
+            g_string_insert_c(s, (gssize)from, ' ');
+        }
+    }
+}
+
+void mc_put_padded(GString *s, size_t from, size_t width)
+{
+    pad(s, from, width, false);
+}
+
+/* Read "-5" or "*"; return what follows. */
+static const char *read_width(McOut *o, const char *at, bool *left,
+                              size_t *width)
+{
+    *left = *at == '-';
+    at += *left;
+    *width = 0;
+    if (*at == '*') {
+        *width = o->width[o->n_widths++ % G_N_ELEMENTS(o->width)];
+        at++;
+    }
+    while (g_ascii_isdigit(*at)) {
+        *width = *width * 10 + (size_t)(*at++ - '0');
+    }
+    return at;
+}
+
+/* Append what follows the value; of "{a|b}" only one. */
+static void put_after(GString *s, const char *at, bool one)
+{
+    const char *choice, *bar, *end;
+
+    while ((choice = strchr(at, '{'))) {
+        bar = strchr(choice, '|');
+        end = strchr(bar, '}');
+        g_string_append_len(s, at, choice - at);
+        if (one) {
+            g_string_append_len(s, choice + 1, bar - choice - 1);
+        } else {
+            g_string_append_len(s, bar + 1, end - bar - 1);
+        }
+        at = end + 1;
+    }
+    g_string_append(s, at);
+}
+
+static void put_value(McOut *o, GString *s, const McColumn *c,
+                      const McValue *v, bool known, const void *row)
+{
+    if (!known) {
+        g_string_append_c(s, '-');
+    } else if (v->put) {
+        v->put(o, s, row, false);
+    } else {
+        mc_put_text_value(o, s, c, v);
+    }
+}
+
+static void put_column(McOut *o, GString *s, const McColumn *c,
+                       const McValue *v, bool known, const void *row)
+{
+    const char *at = strchr(c->text, '%');
+    size_t width, from;
+    bool left;
+
+    if (!at) {
+        put_after(s, c->text, v->u == 1);
+        return;
+    }
+    g_string_append_len(s, c->text, at - c->text);
+    at = read_width(o, at + 1, &left, &width);
+    from = s->len;
+    put_value(o, s, c, v, known, row);
+    pad(s, from, width, left);
+    put_after(s, at, v->u == 1);
+}
+
+/* The margin is there in all rows of blocks. */
+static void put_margin(McOut *o, GString *s, const McColumn *c, bool known,
+                       const McValue *v)
+{
+    size_t from = s->len;
+
+    if (known) {
+        g_string_append(s, "> +");
+        mc_put_text_value(o, s, c, v);
+    }
+    do {
+        g_string_append_c(s, ' ');
+    } while (s->len - from < o->margin);
+}
+
+bool mc_has_text(const McOut *o, const McColumn *c, const void *row)
+{
+    return c->text && mc_applies(o, c, row) &&
+           (o->verbose || !(c->flags & MC_TEXT_V)) &&
+           (o->verbose || !c->text_when || c->text_when(row));
+}
+
+static bool is_wanted(const McColumn *c, bool known, const McValue *v)
+{
+    if (!known) {
+        return !(c->flags & (MC_OMIT | MC_IF_SET));
+    }
+    return !(c->flags & MC_IF_SET) || c->look > MC_LOOK_YES_NO || v->u;
+}
+
+void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
+                    const void *row, unsigned need)
+{
+    for (const McColumn *c = columns; c->key || c->text; c++) {
+        McValue v;
+        bool known;
+
+        if ((c->flags & need) != need || !mc_has_text(o, c, row)) {
+            continue;
+        }
+        v.u = 0;
+        v.put = NULL;
+        known = mc_value(o, c, row, &v);
+        if (c->look == MC_LOOK_MARGIN) {
+            put_margin(o, s, c, known, &v);
+        } else if (is_wanted(c, known, &v)) {
+            put_column(o, s, c, &v, known, row);
+        }
+    }
+}

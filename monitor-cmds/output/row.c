@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows in the form that the user asked for: see row.h. */
+#include "monitor-cmds/output/row.h"
+
+static void put_text(McOut *o, GString *s, const McObject *object,
+                     const void *row)
+{
+    o->n_widths = 0;
+    for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
+        mc_put_columns(o, s, object->columns[i], row, 0);
+    }
+}
+
+static void end_object(McOut *o)
+{
+    g_string_append_c(o->line, '}');
+    mc_out_end_line(o);
+}
+
+/* Append the line of text as a key. It is made in a string of its own. */
+static void put_line(McOut *o, const McObject *object, const void *row,
+                     const char *text)
+{
+    mc_json_key(o->line, "text");
+    if (!text) {
+        g_string_truncate(o->word, 0);
+        put_text(o, o->word, object, row);
+        text = o->word->str;
+    }
+    mc_json_string(o->line, text);
+    g_string_truncate(o->word, 0);
+}
+
+static void print_json(McOut *o, const McObject *object, const void *row,
+                       const char *text)
+{
+    if (!object->type) {
+        return;
+    }
+    mc_json_open(o, object);
+    for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
+        mc_json_columns(o, object->columns[i], row);
+    }
+    if (object->line) {
+        put_line(o, object, row, text);
+    }
+    end_object(o);
+}
+
+void mc_print_line(McOut *o, const McObject *object, const void *row,
+                   const char *text)
+{
+    if (o->json) {
+        print_json(o, object, row, text);
+    } else if (o->long_form && object->is_block) {
+        mc_long_row(o, object, row);
+    } else {
+        if (text) {
+            g_string_append(o->line, text);
+        } else {
+            put_text(o, o->line, object, row);
+        }
+        mc_out_end_line(o);
+    }
+}
+
+void mc_print(McOut *o, const McObject *object, const void *row)
+{
+    mc_print_line(o, object, row, NULL);
+}
+
+void mc_more(McOut *o, uint64_t n)
+{
+    if (o->json) {
+        g_string_append_c(o->line, '{');
+        mc_json_number(o->line, "more", n);
+        end_object(o);
+    } else {
+        mc_out_printf(o, "... %" PRIu64 " more", n);
+    }
+}
+
+void mc_remark(McOut *o, const char *text)
+{
+    if (!o->json) {
+        mc_out_printf(o, "%s", text);
+    }
+}
+
+void mc_fail(McOut *o, const char *text)
+{
+    if (o->json) {
+        g_string_append_c(o->line, '{');
+        mc_json_text(o->line, "fail", text);
+        end_object(o);
+    } else {
+        mc_out_printf(o, "ka: %s", text);
+    }
+}
+
+/* ---- figures ------------------------------------------------------------- */
+
+static void print_figure(McOut *o, const McColumn *c, const void *row)
+{
+    g_autoptr(GString) value = g_string_new(NULL);
+    McValue v = { 0 };
+
+    if (mc_value(o, c, row, &v)) {
+        mc_put_text_value(o, value, c, &v);
+    } else if (c->flags & MC_OMIT) {
+        return;
+    } else {
+        g_string_append_c(value, '-');
+    }
+    mc_out_printf(o, "  %-22s %14s%s%s", c->key, value->str,
+                  c->help ? "  " : "", c->help ? c->help : "");
+}
+
+void mc_figures_begin(McOut *o, const McObject *object)
+{
+    if (o->json) {
+        mc_json_open(o, object);
+    }
+}
+
+void mc_figures(McOut *o, const char *heading, const McColumn *columns,
+                const void *row)
+{
+    if (o->json) {
+        mc_json_columns(o, columns, row);
+        return;
+    }
+    if (heading) {
+        mc_out_printf(o, "%s", heading);
+    }
+    for (const McColumn *c = columns; c->key; c++) {
+        if (mc_applies(o, c, row)) {
+            print_figure(o, c, row);
+        }
+    }
+}
+
+void mc_figures_end(McOut *o)
+{
+    if (o->json) {
+        end_object(o);
+    }
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows: the one way from a command to text and to JSON.
+ *
+ * A command declares the columns of a row in a table, and fills in a struct.
+ * Every form of the output walks the table:
+ *
+ *     typedef struct SeedRow { uint64_t seed; bool set; } SeedRow;
+ *
+ *     static const McColumn seed_columns[] = {
+ *         MC_COLUMN(SeedRow, seed, NUMBER, "seed %", "first number"),
+ *         MC_COLUMN(SeedRow, set, YES_NO, NULL, "was it set by the user?"),
+ *         MC_END
+ *     };
+ *     static const McObject seed = { "seed", "ka seed", { seed_columns } };
+ *
+ *     mc_print(out, &seed, &(SeedRow) { 7, true });
+ *
+ *     text    seed 7
+ *     JSON    {"schema":1,"type":"seed","seed":7,"set":"yes"}
+ *
+ * Help, man page and docs/commands.md are made from the same tables. A column
+ * of a row of blocks that only one command has is in a set of its own, behind
+ * or between the sets of all blocks (block-row.h).
+ *
+ * Called by the commands, on their thread, without the tracer's lock.
+ */
+#ifndef MC_ROW_H
+#define MC_ROW_H
+
+#include "monitor-cmds/output/format.h"
+
+/** McLook - what a value is, and how the forms print it */
+typedef enum McLook {
+    /* Numbers, of any size. text                JSON */
+    MC_LOOK_NUMBER,     /* 255                  255 */
+    MC_LOOK_INTEGER,    /* -1                   -1 */
+    MC_LOOK_DIFFERENCE, /* +255                 255 */
+    MC_LOOK_BYTES,      /* ff                   255 */
+    MC_LOOK_HEX,        /* ff                   "0xff" */
+    MC_LOOK_ADDRESS,    /* 00000000000000ff     "0x00000000000000ff" */
+    MC_LOOK_POINTER,    /* 00000000000000ff, 0  "0xff", "0x0" */
+    MC_LOOK_OCTAL,      /* 0377                 255 */
+    MC_LOOK_YES_NO,     /* yes                  "yes" */
+    MC_LOOK_ACCESS,     /* w, or r for 0        "w" */
+    MC_LOOK_LETTER,     /* A                    "A" */
+    MC_LOOK_MARGIN,     /* the margin of blocks 255 */
+    /* Texts. */
+    MC_LOOK_WORD,       /* const char *; blanks are escaped in text, "" is
+                         * unknown */
+    MC_LOOK_CHARS,      /* the same, char[] */
+    MC_LOOK_TEXT,       /* const char *; blanks are kept */
+    MC_LOOK_LIST,       /* char **, ended by NULL; in text "; " between */
+    /* Ids of the tracer. Stacks have further keys in JSON: with -s key_symbols,
+     * with --pc key_at. */
+    MC_LOOK_STACK,      /* frames, a blank between; a list */
+    MC_LOOK_TAIL,       /* the same, a blank before each */
+    MC_LOOK_FRAMES,     /* the same; in JSON one string of names */
+    MC_LOOK_STOP,       /* of a stack: why it ends */
+    MC_LOOK_CALLER,     /* a frame, by a getter; JSON has key_symbol */
+    MC_LOOK_PID, MC_LOOK_COMM,        /* of a task */
+    MC_LOOK_CACHE, MC_LOOK_HOOK, MC_LOOK_LAYER,    /* names */
+    /* Anything: the getter has functions that print it. */
+    MC_LOOK_CUSTOM,
+} McLook;
+
+/* When a column is printed. Unknown values are "-" and null. */
+enum {
+    MC_V = 1,               /* only with -v */
+    MC_TEXT_V = 2,          /* in text only with -v */
+    MC_OMIT = 4,            /* not if it is unknown */
+    MC_ZERO = 8,            /* 0 is unknown */
+    MC_MOST = 16,           /* the largest number of its size is unknown */
+    MC_IF_SET = 32,         /* in text only if it is known, and not 0 */
+    MC_HEAD = 64,           /* the long form has it in its first line */
+    MC_EXACT = 128,         /* the first frame of the stack is an instruction,
+                             * and no return address */
+};
+
+typedef struct McColumn McColumn;
+
+/**
+ * struct McValue - a value, as it was read; the look says which member
+ * @s: (borrowed) may point to @text; untrusted bytes
+ * @list: (borrowed) NULL-terminated
+ * @put: MC_LOOK_CUSTOM: append the value to @o->line, as JSON or as text
+ */
+typedef struct McValue {
+    uint64_t u;
+    McStack stack;
+    McFrame frame;
+    const char *s;
+    const char *const *list;
+    char text[32];
+    void (*put)(McOut *o, GString *s, const void *row, bool json);
+} McValue;
+
+/**
+ * struct McTest - a column is only in rows in which a number or pointer is set
+ * @via, @at, @size: where it is, as in McColumn; @size 0: no test
+ * @mask: (or 0) only these bits count
+ * @one_of: (or 0) a set: the number must be one of those whose bits are set
+ * @no: the opposite
+ */
+typedef struct McTest {
+    uint16_t via, at, size;
+    bool no;
+    uint64_t mask, one_of;
+} McTest;
+
+/**
+ * struct McColumn - a column
+ * @key: of JSON; NULL: only text has the column
+ * @text: what is around the value in text, which stands for "%"; "%5" and
+ *        "%-5" are widths, "%*" is one of McOut.width; "{block|blocks}" is the
+ *        first word for 1. NULL: only JSON has the column
+ * @help: for the manual
+ * @flags: MC_V and so on
+ * @via: 0, or offset of a pointer in the row plus 1: the value is in what it
+ *       points to, unknown if it is NULL
+ * @at, @size: offset and size of the value
+ * @mask: (or 0) the value is 1 if one of these bits is set, else 0
+ * @name: (nullable) returns (static) the name of the value, a text
+ * @get: (nullable) stores the value instead; returns false if it is unknown
+ * @only, @when: (nullable) rows that have the column
+ * @text_when: (nullable) the short text has it only then, or with -v
+ */
+struct McColumn {
+    const char *key, *text, *help;
+    McLook look;
+    unsigned flags;
+    uint16_t via, at, size;
+    uint64_t mask;
+    const char *(*name)(unsigned value);
+    bool (*get)(const McOut *o, const McColumn *c, const void *row,
+                McValue *v);
+    McTest only;
+    bool (*when)(const McOut *o, const void *row);
+    bool (*text_when)(const void *row);
+};
+
+#define MC_MEMBER(Row, member_) \
+    .at = offsetof(Row, member_), .size = sizeof(((Row *)0)->member_)
+
+/* A column: a member of the row, whose name is the key. */
+#define MC_COLUMN(Row, member_, look_, text_, help_, ...) \
+    { .key = #member_, .look = MC_LOOK_##look_, .text = text_, .help = help_, \
+      MC_MEMBER(Row, member_), __VA_ARGS__ }
+/* The same with another key. */
+#define MC_KEY(key_, Row, member_, look_, text_, help_, ...) \
+    { .key = key_, .look = MC_LOOK_##look_, .text = text_, .help = help_, \
+      MC_MEMBER(Row, member_), __VA_ARGS__ }
+/* A member of what a pointer of the row points to. */
+#define MC_VIA(key_, Row, pointer_, member_, look_, text_, help_, ...) \
+    { .key = key_, .look = MC_LOOK_##look_, .text = text_, .help = help_, \
+      .via = offsetof(Row, pointer_) + 1, \
+      MC_MEMBER(__typeof__(*((Row *)0)->pointer_), member_), __VA_ARGS__ }
+/* Conditions: a member of the row, or of what a pointer of it points to. */
+#define MC_IF(Row, member_) .only = { MC_MEMBER(Row, member_) }
+#define MC_UNLESS(Row, member_) .only = { MC_MEMBER(Row, member_), .no = true }
+#define MC_IF_VIA(Row, pointer_, member_, ...) \
+    .only = { .via = offsetof(Row, pointer_) + 1, \
+              MC_MEMBER(__typeof__(*((Row *)0)->pointer_), member_), \
+              __VA_ARGS__ }
+/* A value that a function computes. */
+#define MC_GET(key_, get_, look_, text_, help_, ...) \
+    { .key = key_, .look = MC_LOOK_##look_, .text = text_, .help = help_, \
+      .get = get_, __VA_ARGS__ }
+/* Text that has no value of its own. */
+#define MC_ONLY_TEXT(text_, ...) \
+    { .text = text_, .get = mc_get_nothing, __VA_ARGS__ }
+#define MC_END { .key = NULL }
+
+/* Sets of columns of an object. */
+#define MC_SETS 7
+
+/**
+ * struct McObject - a kind of rows
+ * @type: value of "type" in JSON; NULL: a row that is only printed as text
+ * @help: which command prints it
+ * @columns: sets of columns, each ended by MC_END
+ * @line: JSON has the line of text, too, as the key "text"
+ * @is_block: its columns are fields of blocks: the manual lists them once; -l
+ *            prints a paragraph
+ */
+typedef struct McObject {
+    const char *type, *help;
+    const McColumn *columns[MC_SETS];
+    bool line;
+    bool is_block;
+} McObject;
+
+/* The kinds of rows of a command, for its row in commands.def. */
+#define MC_OBJECTS(name_, ...) \
+    const McObject *const name_[] = { __VA_ARGS__, NULL }
+
+/** mc_print() - print a row */
+void mc_print(McOut *o, const McObject *object, const void *row);
+/** mc_print_line() - print a row whose text is @text, without its newline */
+void mc_print_line(McOut *o, const McObject *object, const void *row,
+                   const char *text);
+/** mc_more() - say that the limit excluded @n rows */
+void mc_more(McOut *o, uint64_t n);
+/** mc_remark() - print a line of text; nothing in JSON, such as for a listing
+ *  without rows */
+void mc_remark(McOut *o, const char *text);
+/** mc_fail() - print that the input is bad */
+void mc_fail(McOut *o, const char *text);
+
+/* ---- parts of rows ------------------------------------------------------- */
+
+/** mc_get_nothing() - McColumn.get of a column that is only text */
+bool mc_get_nothing(const McOut *o, const McColumn *c, const void *row,
+                    McValue *v);
+/** mc_value() - read a value. Returns: false if it is unknown */
+bool mc_value(const McOut *o, const McColumn *c, const void *row, McValue *v);
+/** mc_has_text() - return true if the short text of the row has the column */
+bool mc_has_text(const McOut *o, const McColumn *c, const void *row);
+/** mc_applies() - return true if the row has the column */
+bool mc_applies(const McOut *o, const McColumn *c, const void *row);
+/** mc_put_padded() - insert blanks at @from until @width characters follow */
+void mc_put_padded(GString *s, size_t from, size_t width);
+/** mc_put_text_value() - append a value to @s as the text has it */
+void mc_put_text_value(McOut *o, GString *s, const McColumn *c,
+                       const McValue *v);
+/** mc_put_columns() - append columns as text; @need: only those that have
+ *  these flags */
+void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
+                    const void *row, unsigned need);
+/** mc_json_columns() - append columns as members of a JSON object */
+void mc_json_columns(McOut *o, const McColumn *columns, const void *row);
+/** mc_json_open() - begin an object with its schema and its type */
+void mc_json_open(McOut *o, const McObject *object);
+/** mc_long_row() - print a row of a block in the long form */
+void mc_long_row(McOut *o, const McObject *object, const void *row);
+
+/* ---- figures ------------------------------------------------------------- */
+
+/* An object whose columns are printed below each other, a line each with its
+ * help, under headings; in JSON it is one object. */
+
+/** mc_figures_begin() - begin the object */
+void mc_figures_begin(McOut *o, const McObject *object);
+/** mc_figures() - print columns; @heading: (nullable) the line before them */
+void mc_figures(McOut *o, const char *heading, const McColumn *columns,
+                const void *row);
+/** mc_figures_end() - end the object */
+void mc_figures_end(McOut *o);
+
+#endif /* MC_ROW_H */

@@ -4,6 +4,7 @@
  *
  * Reads only tables; any thread.
  */
+#include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/parse/parse.h"
 
 #define ACCESS_KINDS (KT_ERR_FREE_SLOT + 1 - KT_ERR_USE_AFTER_FREE)
@@ -19,10 +20,17 @@ static const char *form_at(const McCommand *c, unsigned n)
     return NULL;
 }
 
+/* By the columns of the first kind of rows that a command prints. */
 static const char *sort_at(const McCommand *c, unsigned i)
 {
     if (c == &mc_commands[MC_CMD_TASK]) {
         return i < MC_TASK_BY__COUNT ? mc_task_sort_name(i) : NULL;
+    }
+    if (c && mc_command_objects[c - mc_commands][0] && !mc_sorts_sums(c)) {
+        const McColumn *column = mc_sort_column(
+            mc_command_objects[c - mc_commands][0], i);
+
+        return column ? column->key : NULL;
     }
     return i < MC_TOP__COUNT ? mc_top_columns[i].key : NULL;
 }

@@ -234,6 +234,19 @@ void mc_json_open(McOut *o, const McObject *object);
 /** mc_long_row() - print a row of a block in the long form */
 void mc_long_row(McOut *o, const McObject *object, const void *row);
 
+/* ---- order --------------------------------------------------------------- */
+
+/** mc_sort_column() - return the @i-th column by which rows can be sorted: one
+ *  with a key and a number. NULL: there are no more */
+const McColumn *mc_sort_column(const McObject *object, unsigned i);
+/** mc_find_sort_column() - return the one named @key; NULL and an error that
+ *  lists them if there is none */
+const McColumn *mc_find_sort_column(const McObject *object, const char *key,
+                                    GError **errp);
+/** mc_sort_rows() - sort structs of rows by a column, the largest value first,
+ *  unknown ones last; equal ones stay in their order */
+void mc_sort_rows(McOut *o, const McColumn *c, GArray *rows);
+
 /* ---- figures ------------------------------------------------------------- */
 
 /* An object whose columns are printed below each other, a line each with its

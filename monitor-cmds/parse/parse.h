@@ -134,6 +134,8 @@ const char *mc_task_sort_name(unsigned i);
 /** mc_check_form() - set @args->form, once @args->command is known. Return
  *  false if the command does not have the form. */
 bool mc_check_form(McArgs *args, GError **errp);
+/** mc_sorts_sums() - return true if --sort of @c is a column of ka top. */
+bool mc_sorts_sums(const McCommand *c);
 /** mc_check_sort() - set @args->sort or @args->task_sort, once @args->command
  *  is known. Return false if the command does not have the field. */
 bool mc_check_sort(McArgs *args, GError **errp);

@@ -120,6 +120,11 @@ static const char *top_sort_name(unsigned i)
     return mc_top_columns[i].key;
 }
 
+bool mc_sorts_sums(const McCommand *c)
+{
+    return c == &mc_commands[MC_CMD_TOP] || c == &mc_commands[MC_CMD_DIFF];
+}
+
 bool mc_set_sort(McArgs *args, const char *value, GError **errp)
 {
     g_free(args->sort_word);
@@ -134,6 +139,9 @@ bool mc_check_sort(McArgs *args, GError **errp)
                                                  top_sort_name;
     unsigned n = of_tasks ? MC_TASK_BY__COUNT : MC_TOP__COUNT, i = 0;
 
+    if (!of_tasks && !mc_sorts_sums(args->command)) {
+        return true;        /* the command knows its columns */
+    }
     while (args->sort_word && i < n && strcmp(args->sort_word, name(i))) {
         i++;
     }

@@ -17,7 +17,7 @@
 /* Options without a name. */
 #define OPTIONS_OF_ALL \
     (OPTION(SYMBOLS) | OPTION(JSON) | OPTION(LIMIT) | OPTION(VERBOSE) | \
-     OPTION(HELP))
+     OPTION(SORT) | OPTION(HELP))
 /* Problems that are printed. */
 #define PROBLEMS_MAX 1000u
 
@@ -36,6 +36,7 @@ typedef struct Problem {
 
 /**
  * struct Show - state of the command
+ * @sort: (nullable) the column of --sort
  * @live: id of a cache -> live blocks (owned uint64_t)
  * @caches: KtSlabCache, those to print
  * @c: (borrowed) the cache that is walked
@@ -46,6 +47,7 @@ typedef struct Show {
     McOut *out;
     const McArgs *args;
     KtSlabs *s;
+    const McColumn *sort;
     GHashTable *live;
     GArray *caches;
     const KtSlabCache *c;
@@ -296,7 +298,25 @@ static void print_row(const Show *s, const McObject *object, McCacheRow *row)
     mc_print(s->out, object, row);
 }
 
-static void print_cache(const Show *s)
+/* Print at most @limit rows, in the order of --sort. */
+static void print_rows(const Show *s, const McObject *object, GArray *rows,
+                       uint64_t limit)
+{
+    uint64_t n = MIN(rows->len, limit);
+
+    if (s->sort) {
+        mc_sort_rows(s->out, s->sort, rows);
+    }
+    for (unsigned i = 0; i < n && !s->out->closed; i++) {
+        print_row(s, object, &g_array_index(rows, McCacheRow, i));
+    }
+    if (n < rows->len) {
+        mc_more(s->out, rows->len - n);
+    }
+}
+
+/* Return the row of the cache that was walked. */
+static McCacheRow row_of(const Show *s)
 {
     const KtSlabCache *c = s->c;
     const KtSlabSum *sum = &s->sum;
@@ -305,7 +325,7 @@ static void print_cache(const Show *s)
     KtCacheId id;
     uint64_t live = kt_slabs_map_id(s->s, c, &id) ? live_of(s, id) : 0;
 
-    print_row(s, &mc_cache_object, &(McCacheRow) {
+    return (McCacheRow) {
         .va = c->va, .name = c->name, .object_size = c->object_size,
         .size = c->size, .slabs = sum->kernel.slabs, .live = live,
         .free = complete ? sum->free : KT_NO_COUNT,
@@ -313,7 +333,8 @@ static void print_cache(const Show *s)
         .transit_known = complete && all != KT_NO_COUNT, .rcu = sum->rcu,
         .active_objs = all != KT_NO_COUNT ? all - sum->partial_free :
                                             KT_NO_COUNT,
-        .num_objs = all, .c = c, .merged = c->users > 1 ? c->users : 0 });
+        .num_objs = all, .c = c, .merged = c->users > 1 ? c->users : 0,
+    };
 }
 
 /* ---- printing lists ------------------------------------------------------ */
@@ -422,39 +443,87 @@ static void print_letters(const Show *s)
 static void print_named(const Show *s, const char *why)
 {
     KtTracer *t = s->out->ctx->tracer;
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(McCacheRow));
     KtCacheInfo info;
 
-    for (unsigned i = 1; i <= UINT16_MAX && !s->out->closed &&
-         kt_tracer_cache(t, (KtCacheId) { i }, &info); i++) {
+    for (unsigned i = 1; i <= UINT16_MAX &&
+                         kt_tracer_cache(t, (KtCacheId) { i }, &info); i++) {
         if (!info.destroyed && is_named(s, info.va, info.name)) {
-            print_row(s, &mc_named_cache_object, &(McCacheRow) {
+            const McCacheRow row = {
                 .va = info.va, .name = info.name,
                 .object_size = info.object_size, .size = info.size,
-                .live = live_of(s, (KtCacheId) { i }) });
+                .live = live_of(s, (KtCacheId) { i }),
+            };
+
+            g_array_append_val(rows, row);
         }
     }
+    print_rows(s, &mc_named_cache_object, rows, UINT64_MAX);
     mc_remark(s->out, why);
 }
 
 /* ---- the command --------------------------------------------------------- */
 
-static void print_caches(Show *s)
+static void print_one(Show *s, const KtSlabCache *c)
 {
-    uint64_t n = s->args->name ? s->caches->len :
-                                 MIN(s->caches->len, s->args->limit);
+    McCacheRow row;
+
+    walk(s, c);
+    row = row_of(s);
+    print_row(s, &mc_cache_object, &row);
+    if (s->args->form == MC_FORM_LINE) {
+        print_letters(s);
+    } else {
+        print_lists(s);
+    }
+}
+
+/* Print all caches. If they are not sorted, those beyond the limit need not be
+ * walked. */
+static void print_all(Show *s)
+{
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(McCacheRow));
+    uint64_t n = s->sort ? s->caches->len :
+                           MIN(s->caches->len, s->args->limit);
 
     for (unsigned i = 0; i < n && !s->out->closed; i++) {
+        McCacheRow row;
+
         walk(s, &g_array_index(s->caches, KtSlabCache, i));
-        print_cache(s);
-        if (s->args->form == MC_FORM_LINE) {
-            print_letters(s);
-        } else if (s->args->name) {
-            print_lists(s);
-        }
+        row = row_of(s);
+        g_array_append_val(rows, row);
     }
+    print_rows(s, &mc_cache_object, rows, s->args->limit);
     if (n < s->caches->len) {
         mc_more(s->out, s->caches->len - n);
     }
+}
+
+static void print_caches(Show *s)
+{
+    if (!s->args->name) {
+        print_all(s);
+        return;
+    }
+    for (unsigned i = 0; i < s->caches->len && !s->out->closed; i++) {
+        print_one(s, &g_array_index(s->caches, KtSlabCache, i));
+    }
+}
+
+/* Find the column of --sort. */
+static bool set_sort(Show *s, GError **errp)
+{
+    const McArgs *args = s->args;
+
+    if (args->sort_word && args->name) {
+        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
+                    "--sort: one cache has no order; omit it");
+        return false;
+    }
+    s->sort = args->sort_word ?
+              mc_find_sort_column(&mc_cache_object, args->sort_word, errp) :
+              NULL;
+    return s->sort || !args->sort_word;
 }
 
 bool mc_cmd_cache(McOut *out, const McArgs *args, GError **errp)
@@ -466,6 +535,9 @@ bool mc_cmd_cache(McOut *out, const McArgs *args, GError **errp)
     if (!args->name && !mc_has_only(args, OPTIONS_OF_ALL,
                                     "\"cache\" without a name lists caches",
                                     errp)) {
+        return false;
+    }
+    if (!set_sort(&s, errp)) {
         return false;
     }
     find_live(&s);

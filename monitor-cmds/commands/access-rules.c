@@ -39,12 +39,13 @@ typedef struct RuleRow {
     const char *columns;
 } RuleRow;
 
-static bool has_columns(const McOut *o, const void *row)
+MC_WHEN(has_columns)
 {
     return *((const RuleRow *)row)->columns;
 }
 
-static const McColumn rule_columns[] = {
+static const McObject rule_object = MC_LINE_OBJECT("access_rule",
+    "ka access rules: a function",
     MC_COLUMN(RuleRow, va, POINTER, "%", "its code"),
     MC_COLUMN(RuleRow, size, NUMBER, NULL, "bytes of its code"),
     MC_COLUMN(RuleRow, class, WORD, " %-9", "its class"),
@@ -53,13 +54,7 @@ static const McColumn rule_columns[] = {
               "the name in the table, which * and clones may differ from"),
     MC_COLUMN(RuleRow, columns, TEXT, NULL,
               "what is known of it, as in a file of access rules"),
-    MC_KEY(NULL, RuleRow, columns, TEXT, " %", NULL, .when = has_columns),
-    MC_END
-};
-static const McObject rule_object = {
-    "access_rule", "ka access rules: a function", { rule_columns },
-    .line = true,
-};
+    MC_KEY(NULL, RuleRow, columns, TEXT, " %", NULL, .when = has_columns));
 
 static void print_function(McOut *out, const GsKernel *k,
                            const KtCodeFunction *f)
@@ -92,8 +87,7 @@ typedef struct SumRow {
     unsigned missing;
 } SumRow;
 
-static bool get_count(const McOut *o, const McColumn *c, const void *row,
-                      McValue *v)
+MC_GETTER(count)
 {
     v->u = ((const SumRow *)row)->n_of[c->at];
     return true;
@@ -103,41 +97,31 @@ static bool get_count(const McOut *o, const McColumn *c, const void *row,
     MC_GET(key_, get_count, NUMBER, text_, "functions of this class", \
            .at = KT_CODE_##class_)
 
-static const McColumn sum_columns[] = {
+static const McObject sum_object = MC_LINE_OBJECT("access_rules",
+    "ka access rules, after the functions",
     CLASS("allocator", ALLOCATOR, "% allocator"),
     CLASS("range", RANGE, ", % range"),
     CLASS("leaf", LEAF, ", % leaf"),
     CLASS("overread", OVERREAD, ", % overread"),
     CLASS("loads_ok", LOADS_OK, ", % loads-ok"),
     MC_COLUMN(SumRow, missing, NUMBER, ", % missing",
-              "number of access_missing"),
-    MC_END
-};
-static const McObject sum_object = {
-    "access_rules", "ka access rules, after the functions", { sum_columns },
-    .line = true,
-};
+              "number of access_missing"));
 
 typedef struct MissingRow {
     const char *from, *names;
 } MissingRow;
 
-static bool is_of_file(const McOut *o, const void *row)
+MC_WHEN(is_of_file)
 {
     return !strcmp(((const MissingRow *)row)->from, "file");
 }
 
-static const McColumn missing_columns[] = {
+static const McObject missing_object = MC_LINE_OBJECT("access_missing",
+    "ka access rules, last: names that the kernel does not have",
     MC_COLUMN(MissingRow, from, WORD, NULL,
               "built-in, or file for access-rules="),
     MC_COLUMN(MissingRow, names, TEXT, "missing: %", "the names"),
-    MC_ONLY_TEXT(", of access-rules=", .when = is_of_file),
-    MC_END
-};
-static const McObject missing_object = {
-    "access_missing", "ka access rules, last: names that the kernel does not "
-    "have", { missing_columns }, .line = true,
-};
+    MC_ONLY_TEXT(", of access-rules=", .when = is_of_file));
 
 MC_OBJECTS(mc_access_rules_objects, &rule_object, &sum_object, &missing_object);
 

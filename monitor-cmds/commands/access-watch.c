@@ -44,22 +44,18 @@ typedef struct AccessRow {
     uint64_t block;
 } AccessRow;
 
-#define GETTER(name) \
-    static bool get_##name(const McOut *o, const McColumn *c, \
-                           const void *row, McValue *v)
-
 static const KtBlockAccess *access_of(const void *row)
 {
     return ((const AccessRow *)row)->a;
 }
 
-GETTER(offset)
+MC_GETTER(offset)
 {
     v->u = access_of(row)->va - ((const AccessRow *)row)->block;
     return true;
 }
 
-static bool is_repeated(const McOut *o, const void *row)
+MC_WHEN(is_repeated)
 {
     return access_of(row)->count > 1;
 }
@@ -67,7 +63,9 @@ static bool is_repeated(const McOut *o, const void *row)
 #define A(key_, member_, look_, text_, help_, ...) \
     MC_VIA(key_, AccessRow, a, member_, look_, text_, help_, __VA_ARGS__)
 
-static const McColumn access_columns[] = {
+static const McObject access_object = MC_OBJECT("access_watched",
+    "ka access watch: accesses to the block, one after the other by one "
+    "instruction",
     A("us", us, NUMBER, "%12us", "the first access"),
     A("last_us", last_us, NUMBER, NULL, "the last one"),
     A("va", va, ADDRESS, NULL, "address that all of them read or write"),
@@ -89,13 +87,7 @@ static const McColumn access_columns[] = {
       .mask = KT_BLOCK_ACCESS_ALLOCATOR, .flags = MC_IF_SET),
     A("stack", stack, STACK, " [%]", "stack, leaf first",
       .flags = MC_EXACT),
-    A("stop", stack, STOP, NULL, "why it ends", .flags = MC_OMIT),
-    MC_END
-};
-static const McObject access_object = {
-    "access_watched", "ka access watch: accesses to the block, one after the "
-    "other by one instruction", { access_columns },
-};
+    A("stop", stack, STOP, NULL, "why it ends", .flags = MC_OMIT));
 
 /** struct WatchRow - @spec: (nullable) the block that was watched last */
 typedef struct WatchRow {
@@ -103,7 +95,8 @@ typedef struct WatchRow {
     const KtBlockWatchSpec *spec;
 } WatchRow;
 
-static const McColumn watch_columns[] = {
+static const McObject watch_object = MC_LINE_OBJECT("access_watch",
+    "ka access watch, after the accesses",
     MC_VIA("on", WatchRow, info, on, NUMBER, NULL,
            "1 if a block is watched"),
     MC_VIA("va", WatchRow, spec, va, HEX, NULL,
@@ -116,13 +109,7 @@ static const McColumn watch_columns[] = {
     MC_VIA("accesses", WatchRow, info, accesses, NUMBER, NULL,
            "accesses in all records"),
     MC_VIA("overwritten", WatchRow, info, overwritten, NUMBER, NULL,
-           "records that newer ones replaced"),
-    MC_END
-};
-static const McObject watch_object = {
-    "access_watch", "ka access watch, after the accesses", { watch_columns },
-    .line = true,
-};
+           "records that newer ones replaced"));
 
 MC_OBJECTS(mc_access_watch_objects, &access_object, &watch_object);
 

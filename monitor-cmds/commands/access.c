@@ -60,8 +60,7 @@ typedef struct StateRow {
     unsigned missing;
 } StateRow;
 
-static bool get_since(const McOut *o, const McColumn *c, const void *row,
-                      McValue *v)
+MC_GETTER(since)
 {
     const StateRow *s = row;
 
@@ -69,8 +68,7 @@ static bool get_since(const McOut *o, const McColumn *c, const void *row,
     return s->armed;
 }
 
-static bool get_reason(const McOut *o, const McColumn *c, const void *row,
-                       McValue *v)
+MC_GETTER(reason)
 {
     v->u = kt_tracer_counter(o->ctx->tracer, KT_CNT_ACCESS_OVERREAD + c->at);
     return true;
@@ -80,7 +78,7 @@ static bool get_reason(const McOut *o, const McColumn *c, const void *row,
     MC_GET(key_, get_reason, NUMBER, text_, "accesses that this explains", \
            .at = KT_ACCESS_##id_)
 
-static const McColumn state_columns[] = {
+static const McObject state_object = MC_LINE_OBJECT("access", "ka access",
     MC_KEY(NULL, StateRow, state, TEXT, "%", NULL),
     MC_COLUMN(StateRow, armed, NUMBER, NULL, "1 if accesses are checked"),
     MC_GET("since_us", get_since, NUMBER, NULL, "since when"),
@@ -101,12 +99,7 @@ static const McColumn state_columns[] = {
            "; not checked any more, as allocations are not seen: %", NULL,
            .flags = MC_OMIT),
     MC_KEY(NULL, StateRow, missing, NUMBER,
-           "; missing: %, see ka access rules", NULL, .flags = MC_IF_SET),
-    MC_END
-};
-static const McObject state_object = {
-    "access", "ka access", { state_columns }, .line = true,
-};
+           "; missing: %, see ka access rules", NULL, .flags = MC_IF_SET));
 
 static void print_state(McOut *out, const KtAccessInfo *info)
 {
@@ -191,16 +184,12 @@ typedef struct PlaceRow {
     uint64_t count;
 } PlaceRow;
 
-static const McColumn place_columns[] = {
+static const McObject place_object = MC_LINE_OBJECT("access_place",
+    "ka access -v",
     MC_COLUMN(PlaceRow, reason, WORD, "%-12 ", "what explains the accesses"),
     MC_KEY(NULL, PlaceRow, count, NUMBER, "%10  ", NULL),
     MC_COLUMN(PlaceRow, function, TEXT, "%", "that made them"),
-    MC_COLUMN(PlaceRow, count, NUMBER, NULL, "their number"),
-    MC_END
-};
-static const McObject place_object = {
-    "access_place", "ka access -v", { place_columns }, .line = true,
-};
+    MC_COLUMN(PlaceRow, count, NUMBER, NULL, "their number"));
 
 MC_OBJECTS(mc_access_objects, &state_object, &place_object);
 

@@ -15,19 +15,14 @@ typedef struct Row {
     const char *note;
 } Row;
 
-static const McColumn columns[] = {
+static const McObject object = MC_LINE_OBJECT("range", "ka base",
     MC_COLUMN(Row, name, WORD, "%-8", "what it is"),
     MC_VIA("start", Row, range, start, POINTER, " %",
            "first byte, if it is known", .flags = MC_OMIT),
     MC_VIA("last", Row, range, last, POINTER, "-%",
            "last byte, if it is known", .flags = MC_ZERO | MC_OMIT),
     MC_COLUMN(Row, note, TEXT, " %",
-              "more about it, or why it is not known", .flags = MC_OMIT),
-    MC_END
-};
-static const McObject object = {
-    "range", "ka base", { columns }, .line = true,
-};
+              "more about it, or why it is not known", .flags = MC_OMIT));
 
 MC_OBJECTS(mc_base_objects, &object);
 

@@ -95,26 +95,21 @@ typedef struct Row {
     McStack stack;
 } Row;
 
-static bool get_stack(const McOut *o, const McColumn *c, const void *row,
-                      McValue *v)
+MC_GETTER(stack)
 {
     v->stack = ((const Row *)row)->stack;
     return true;
 }
 
-static const McColumn columns[] = {
+static const McObject object = MC_OBJECT("vcpu_stack",
+    "ka bt: the kernel stack of a vCPU",
     MC_COLUMN(Row, cpu, NUMBER, "vcpu%", "number of the vCPU"),
     MC_KEY(NULL, Row, n, NUMBER, " % frame{|s}, ", NULL, MC_UNLESS(Row, why)),
     MC_COLUMN(Row, stop, TEXT, NULL,
               "why it ends, or why there is none (user, unplugged)"),
     MC_KEY(NULL, Row, stop, TEXT, "%", NULL, MC_UNLESS(Row, why)),
     MC_KEY(NULL, Row, why, TEXT, " %", NULL, .flags = MC_OMIT),
-    MC_GET("stack", get_stack, STACK, NULL, "the innermost frame first"),
-    MC_END
-};
-static const McObject object = {
-    "vcpu_stack", "ka bt: the kernel stack of a vCPU", { columns },
-};
+    MC_GET("stack", get_stack, STACK, NULL, "the innermost frame first"));
 
 MC_OBJECTS(mc_bt_objects, &object);
 

@@ -81,12 +81,12 @@ const McObject mc_named_cache_object = {
     .line = true,
 };
 
-static bool is_list(const McOut *o, const void *row)
+MC_WHEN(is_list)
 {
     return ((const McFreeListRow *)row)->l;
 }
 
-static bool is_full(const McOut *o, const void *row)
+MC_WHEN(is_full)
 {
     return !is_list(o, row);
 }
@@ -98,7 +98,7 @@ static bool has_units(const McOut *o, const void *of)
     return row->l && !row->capacity && *row->units;
 }
 
-static bool has_no_units(const McOut *o, const void *row)
+MC_WHEN(has_no_units)
 {
     return is_list(o, row) && !has_units(o, row);
 }

@@ -30,45 +30,35 @@ typedef struct NextRow {
     uint64_t overwritten;
 } NextRow;
 
-static const McColumn next_columns[] = {
+static const McObject next_object = MC_LINE_OBJECT("calls_next",
+    "ka calls --after, at the end",
     MC_COLUMN(NextRow, next, WORD, "-- next %", "where to go on"),
     MC_COLUMN(NextRow, more, NUMBER, " more %",
               "1 if there are more already"),
     MC_COLUMN(NextRow, ended, NUMBER, " ended %", "sessions that ended"),
     MC_COLUMN(NextRow, overwritten, NUMBER, " overwritten %",
-              "calls replaced by newer ones before they were read"),
-    MC_END
-};
-static const McObject next_object = {
-    "calls_next", "ka calls --after, at the end", { next_columns },
-    .line = true,
-};
+              "calls replaced by newer ones before they were read"));
 
-static const McColumn request_columns[] = {
+static const McObject request_object = MC_OBJECT("call_request",
+    "ka calls points, first: a request of ka calls add",
     MC_COLUMN(KtWatchInfo, id, NUMBER, "%: ", "its number"),
     MC_COLUMN(KtWatchInfo, text, TEXT, "ka calls add %", "its words"),
     MC_KEY("points", KtWatchInfo, n_points, NUMBER,
-           " (% function{|s})", "number of functions that it matches"),
-    MC_END
-};
-static const McObject request_object = {
-    "call_request", "ka calls points, first: a request of ka calls add",
-    { request_columns },
-};
+           " (% function{|s})", "number of functions that it matches"));
 
 typedef struct PointRow {
     KtPointInfo p;
     uint64_t per_second;
 } PointRow;
 
-static bool get_args_from(const McOut *o, const McColumn *c, const void *row,
-                          McValue *v)
+MC_GETTER(args_from)
 {
     v->s = ((const PointRow *)row)->p.name.proto ? "types" : "registers";
     return true;
 }
 
-static const McColumn point_columns[] = {
+static const McObject point_object = MC_OBJECT("call_point",
+    "ka calls points: a watched function",
     MC_KEY(NULL, PointRow, p.va, ADDRESS, "% ", NULL),
     MC_KEY("function", PointRow, p.name.name, TEXT, "%", "its name"),
     MC_KEY("module", PointRow, p.name.module, TEXT, "[%]", "its module",
@@ -84,12 +74,7 @@ static const McColumn point_columns[] = {
     MC_KEY("derefs", PointRow, p.n_derefs, NUMBER, " derefs=%",
            "values of --deref that its calls have",
            .flags = MC_ZERO | MC_OMIT),
-    MC_ONLY_TEXT(" raw registers", MC_UNLESS(PointRow, p.name.proto)),
-    MC_END
-};
-static const McObject point_object = {
-    "call_point", "ka calls points: a watched function", { point_columns },
-};
+    MC_ONLY_TEXT(" raw registers", MC_UNLESS(PointRow, p.name.proto)));
 
 MC_OBJECTS(mc_calls_objects,
            &mc_call_object, &mc_session_object, &next_object, &request_object,

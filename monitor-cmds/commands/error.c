@@ -55,15 +55,13 @@ static void next_batch(Errors *s, const McRange *r)
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static bool get_double_frees(const McOut *o, const McColumn *c,
-                             const void *row, McValue *v)
+MC_GETTER(double_frees)
 {
     v->s = ((const KtStats *)row)->unseen ? "unknown" : "known";
     return true;
 }
 
-static bool get_tracing(const McOut *o, const McColumn *c, const void *row,
-                        McValue *v)
+MC_GETTER(tracing)
 {
     v->s = kt_tracer_enabled(o->ctx->tracer) ? "on" : "off";
     return true;

@@ -74,15 +74,11 @@ typedef struct PointRow {
     unsigned functions;
 } PointRow;
 
-static const McColumn point_columns[] = {
+static const McObject point_object = MC_LINE_OBJECT("fault_point",
+    "ka fault points",
     MC_COLUMN(PointRow, name, TEXT, NULL, "its name"),
     MC_COLUMN(PointRow, functions, NUMBER, NULL, "number of its functions"),
-    MC_COLUMN(PointRow, names, TEXT, NULL, "their names"),
-    MC_END
-};
-static const McObject point_object = {
-    "fault_point", "ka fault points", { point_columns }, .line = true,
-};
+    MC_COLUMN(PointRow, names, TEXT, NULL, "their names"));
 MC_OBJECTS(mc_fault_points_objects, &point_object);
 
 static void print_point(McOut *out, const McArgs *args,
@@ -132,14 +128,10 @@ typedef struct AddedRow {
     const char *command;
 } AddedRow;
 
-static const McColumn added_columns[] = {
+static const McObject added_object = MC_LINE_OBJECT("fault_added",
+    "ka fault add",
     MC_COLUMN(AddedRow, rule, NUMBER, "rule %: ", "its number"),
-    MC_COLUMN(AddedRow, command, TEXT, "%", "the command that adds it"),
-    MC_END
-};
-static const McObject added_object = {
-    "fault_added", "ka fault add", { added_columns }, .line = true,
-};
+    MC_COLUMN(AddedRow, command, TEXT, "%", "the command that adds it"));
 MC_OBJECTS(mc_fault_add_objects, &added_object);
 
 bool mc_cmd_fault_add(McOut *out, const McArgs *args, GError **errp)
@@ -165,14 +157,10 @@ typedef struct CountRow {
     uint64_t n;
 } CountRow;
 
-static const McColumn deleted_columns[] = {
+static const McObject deleted_object = MC_LINE_OBJECT("fault_deleted",
+    "ka fault del",
     MC_KEY("deleted", CountRow, n, NUMBER,
-           "% rule{|s} deleted; the log stays", "number of rules"),
-    MC_END
-};
-static const McObject deleted_object = {
-    "fault_deleted", "ka fault del", { deleted_columns }, .line = true,
-};
+           "% rule{|s} deleted; the log stays", "number of rules"));
 MC_OBJECTS(mc_fault_del_objects, &deleted_object);
 
 bool mc_cmd_fault_del(McOut *out, const McArgs *args, GError **errp)
@@ -229,8 +217,7 @@ static uint64_t sum_refused(const KtFaultRule *r)
     return n;
 }
 
-static bool get_refused(const McOut *o, const McColumn *c, const void *row,
-                        McValue *v)
+MC_GETTER(refused)
 {
     v->u = sum_refused(&((const RuleRow *)row)->rule);
     return true;
@@ -299,13 +286,9 @@ bool mc_cmd_fault_list(McOut *out, const McArgs *args, GError **errp)
     return true;
 }
 
-static const McColumn seed_columns[] = {
-    MC_KEY("seed", CountRow, n, NUMBER, "seed %", "of chances"),
-    MC_END
-};
-static const McObject seed_object = {
-    "fault_seed", "ka fault seed", { seed_columns }, .line = true,
-};
+static const McObject seed_object = MC_LINE_OBJECT("fault_seed",
+    "ka fault seed",
+    MC_KEY("seed", CountRow, n, NUMBER, "seed %", "of chances"));
 MC_OBJECTS(mc_fault_seed_objects, &seed_object);
 
 bool mc_cmd_fault_seed(McOut *out, const McArgs *args, GError **errp)
@@ -348,14 +331,7 @@ static void put_task(McOut *o, GString *s, const void *row, bool json)
     }
 }
 
-static bool get_task(const McOut *o, const McColumn *c, const void *row,
-                     McValue *v)
-{
-    v->put = put_task;
-    return true;
-}
-
-static bool shows_frames(const McOut *o, const void *row)
+MC_WHEN(shows_frames)
 {
     return o->symbols || o->verbose;
 }
@@ -364,11 +340,11 @@ static bool shows_frames(const McOut *o, const void *row)
     MC_KEY(key_, RecordRow, r.member_, look_, text_, help_, __VA_ARGS__)
 
 /* In text: what a line says beside the command, as a comment of a shell. */
-static const McColumn record_columns[] = {
+static const McObject record_object = MC_LINE_OBJECT("fault", "ka fault log",
     MC_KEY(NULL, RecordRow, command, TEXT, "%  # ", NULL),
     F(NULL, us, NUMBER, "%us", NULL),
     F(NULL, cpu, NUMBER, " cpu=%", NULL),
-    MC_GET(NULL, get_task, CUSTOM, " task=%", NULL),
+    MC_PUT(NULL, put_task, " task=%", NULL),
     F("rule", rule, NUMBER, " rule=%", "number of the rule"),
     F("action", action, TEXT, " %", "fail, log or stop",
       .name = kt_fault_action_name),
@@ -393,12 +369,7 @@ static const McColumn record_columns[] = {
     F("comm", task, COMM, NULL, "name of the task"),
     MC_COLUMN(RecordRow, command, TEXT, NULL, "repeats it"),
     F("frames", stack, FRAMES, NULL, "the stack"),
-    F(NULL, stack, FRAMES, " [%]", NULL, .when = shows_frames),
-    MC_END
-};
-static const McObject record_object = {
-    "fault", "ka fault log", { record_columns }, .line = true,
-};
+    F(NULL, stack, FRAMES, " [%]", NULL, .when = shows_frames));
 MC_OBJECTS(mc_fault_log_objects, &record_object);
 
 static void print_record(McOut *out, const KtFaultRecord *r)
@@ -469,7 +440,8 @@ static bool copy_stack(const KtFaultStack *s, void *opaque)
 #define S(key_, member_, look_, text_, help_, ...) \
     MC_KEY(key_, KtFaultStack, member_, look_, text_, help_, __VA_ARGS__)
 
-static const McColumn stack_columns[] = {
+static const McObject stack_object = MC_LINE_OBJECT("fault_stack",
+    "ka fault stacks",
     S(NULL, hash, ADDRESS, "0x% ", NULL),
     S(NULL, selected, NUMBER, "selected=%", NULL),
     S("rule", rule, NUMBER, " rule=%", "number of the rule"),
@@ -483,12 +455,7 @@ static const McColumn stack_columns[] = {
     S("chance", first.chance, TEXT, " %", "of the first of them",
       .name = kt_fault_chance_name),
     S("cut", first.cut, NUMBER, " cut", "as in fault", .flags = MC_IF_SET),
-    S("frames", first.stack, FRAMES, " [%]", "the stack"),
-    MC_END
-};
-static const McObject stack_object = {
-    "fault_stack", "ka fault stacks", { stack_columns }, .line = true,
-};
+    S("frames", first.stack, FRAMES, " [%]", "the stack"));
 MC_OBJECTS(mc_fault_stacks_objects, &stack_object);
 
 /* Return true if a frame of the stack is in module @name. */

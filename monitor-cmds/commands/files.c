@@ -25,8 +25,7 @@ typedef struct Row {
     uint64_t flags, dentry, inode, ino;
 } Row;
 
-static bool get_whole(const McOut *o, const McColumn *c, const void *row,
-                      McValue *v)
+MC_GETTER(whole)
 {
     const KtFile *f = ((const Row *)row)->f;
 
@@ -34,7 +33,8 @@ static bool get_whole(const McOut *o, const McColumn *c, const void *row,
     return *f->path;
 }
 
-static const McColumn columns[] = {
+static const McObject file_object = MC_LINE_OBJECT("file",
+    "ka files; null: not known",
     MC_VIA("fd", Row, f, fd, NUMBER, "fd=%", "its number"),
     MC_VIA("va", Row, f, va, POINTER, " %", "of the struct file"),
     MC_COLUMN(Row, kind, TEXT, " %",
@@ -53,25 +53,15 @@ static const McColumn columns[] = {
            .flags = MC_V),
     MC_VIA("path", Row, f, path, CHARS, " path=%", "as in /proc/PID/fd"),
     MC_GET("whole", get_whole, YES_NO, NULL,
-           "yes, or no if a part of the path is not known"),
-    MC_END
-};
-static const McObject file_object = {
-    "file", "ka files; null: not known", { columns }, .line = true,
-};
+           "yes, or no if a part of the path is not known"));
 
 typedef struct EndRow {
     const char *missing;
 } EndRow;
 
-static const McColumn end_columns[] = {
-    MC_COLUMN(EndRow, missing, TEXT, "%", "why"),
-    MC_END
-};
-static const McObject end_object = {
-    "files", "ka files, at the end, if the list is not whole",
-    { end_columns }, .line = true,
-};
+static const McObject end_object = MC_LINE_OBJECT("files",
+    "ka files, at the end, if the list is not whole",
+    MC_COLUMN(EndRow, missing, TEXT, "%", "why"));
 
 MC_OBJECTS(mc_files_objects, &file_object, &end_object, &mc_part_object);
 

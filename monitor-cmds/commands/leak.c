@@ -229,7 +229,8 @@ typedef struct ScanRow {
 #define R(key_, member_, help_) \
     MC_VIA(key_, ScanRow, r, member_, NUMBER, NULL, help_)
 
-static const McColumn scan_columns[] = {
+static const McObject scan_object = MC_LINE_OBJECT("scan",
+    "ka leak scan, at the end",
     MC_COLUMN(ScanRow, leaks, NUMBER, NULL, "number of leaked blocks"),
     MC_COLUMN(ScanRow, stacks, NUMBER, NULL, "number of their stacks"),
     MC_COLUMN(ScanRow, leaked_bytes, NUMBER, NULL, "their sum"),
@@ -246,12 +247,7 @@ static const McColumn scan_columns[] = {
     R("read_bytes", bytes, "bytes that were searched"),
     R("guest_bytes", guest_bytes, "of so many"),
     R("unreadable_pages", unreadable, "pages that could not be read"),
-    R("host_us", us, "duration"),
-    MC_END
-};
-static const McObject scan_object = {
-    "scan", "ka leak scan, at the end", { scan_columns }, .line = true,
-};
+    R("host_us", us, "duration"));
 
 MC_OBJECTS(mc_leak_objects, &mc_leak_object, &scan_object);
 
@@ -347,17 +343,13 @@ typedef struct ListRow {
     uint64_t leaked_bytes, scan_us;
 } ListRow;
 
-static const McColumn list_columns[] = {
+static const McObject list_object = MC_LINE_OBJECT("list",
+    "ka leak list, at the end",
     MC_COLUMN(ListRow, leaks, NUMBER, "% leaked blocks", "as in scan"),
     MC_COLUMN(ListRow, stacks, NUMBER, " of % stacks", "as in scan"),
     MC_COLUMN(ListRow, leaked_bytes, NUMBER, ", % bytes", "as in scan"),
     MC_COLUMN(ListRow, scan_us, NUMBER, ", by the scan at %us",
-              "guest time of the scan"),
-    MC_END
-};
-static const McObject list_object = {
-    "list", "ka leak list, at the end", { list_columns }, .line = true,
-};
+              "guest time of the scan"));
 
 MC_OBJECTS(mc_leak_list_objects, &list_object);
 

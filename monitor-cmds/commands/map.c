@@ -85,7 +85,8 @@ typedef struct CellRow {
 #define C(key_, member_, look_, help_, ...) \
     MC_VIA(key_, CellRow, c, member_, look_, NULL, help_, __VA_ARGS__)
 
-static const McColumn cell_columns[] = {
+static const McObject cell_object = MC_OBJECT("map_cell",
+    "ka map: a piece of the address space that has blocks",
     C("va", va, HEX, "its address"),
     MC_COLUMN(CellRow, space, TEXT, NULL, "direct, vmalloc or percpu"),
     C("live", live, NUMBER, "bytes of live objects"),
@@ -98,13 +99,7 @@ static const McColumn cell_columns[] = {
               "in brackets: a layer; of most of these bytes, or one of many "
               "if none has more than half"),
     MC_COLUMN(CellRow, caller, TEXT, NULL, "likewise"),
-    C("listed", listed, NUMBER, "1 if the blocks that begin here follow"),
-    MC_END
-};
-static const McObject cell_object = {
-    "map_cell", "ka map: a piece of the address space that has blocks",
-    { cell_columns },
-};
+    C("listed", listed, NUMBER, "1 if the blocks that begin here follow"));
 
 typedef struct BlockRow {
     const KtBlock *b;
@@ -115,7 +110,8 @@ typedef struct BlockRow {
 #define B(key_, member_, look_, help_) \
     MC_VIA(key_, BlockRow, b, member_, look_, NULL, help_)
 
-static const McColumn block_columns[] = {
+static const McObject block_object = MC_OBJECT("map_block",
+    "ka map: a block of a listed cell",
     B("va", va, HEX, "its address"),
     MC_COLUMN(BlockRow, space, TEXT, NULL, "as in map_cell"),
     MC_COLUMN(BlockRow, state, TEXT, NULL,
@@ -126,12 +122,7 @@ static const McColumn block_columns[] = {
               "1 if it is of the page allocator"),
     B("us", alloc_us, NUMBER, "time of the allocation"),
     MC_COLUMN(BlockRow, cache, TEXT, NULL, "as in map_cell"),
-    MC_COLUMN(BlockRow, caller, TEXT, NULL, "as in map_cell"),
-    MC_END
-};
-static const McObject block_object = {
-    "map_block", "ka map: a block of a listed cell", { block_columns },
-};
+    MC_COLUMN(BlockRow, caller, TEXT, NULL, "as in map_cell"));
 
 typedef struct SumRow {
     unsigned cells;
@@ -139,18 +130,13 @@ typedef struct SumRow {
     uint64_t blocks, live;
 } SumRow;
 
-static const McColumn sum_columns[] = {
+static const McObject sum_object = MC_LINE_OBJECT("map", "ka map, at the end",
     MC_COLUMN(SumRow, cells, NUMBER, "% cells", "number of cells"),
     MC_COLUMN(SumRow, cell_bytes, NUMBER, NULL, "size of each"),
     MC_KEY(NULL, SumRow, kib, NUMBER, " of % KiB have blocks: ", NULL),
     MC_COLUMN(SumRow, blocks, NUMBER, "% live blocks",
               "live blocks, pages included"),
-    MC_COLUMN(SumRow, live, NUMBER, ", % bytes", "their bytes"),
-    MC_END
-};
-static const McObject sum_object = {
-    "map", "ka map, at the end", { sum_columns }, .line = true,
-};
+    MC_COLUMN(SumRow, live, NUMBER, ", % bytes", "their bytes"));
 
 MC_OBJECTS(mc_map_objects, &cell_object, &block_object, &sum_object);
 

@@ -65,14 +65,14 @@ static char *module_text(const McModuleRow *m)
 #define N(member_, help_, ...) \
     MC_COLUMN(McModuleRow, member_, NUMBER, NULL, help_, __VA_ARGS__)
 
-static bool get_pages(const McOut *o, const McColumn *c, const void *row,
-                      McValue *v)
+MC_GETTER(pages)
 {
     v->u = !((const McModuleRow *)row)->no_pages;
     return true;
 }
 
-static const McColumn module_columns[] = {
+const McObject mc_module_object = MC_OBJECT("module",
+    "ka leak module, before its blocks",
     MC_VIA("name", McModuleRow, report, name, TEXT, NULL, "its name"),
     MC_VIA("loaded_us", McModuleRow, report, loaded_us, NUMBER, NULL,
            "null if the load was not recorded", .flags = MC_ZERO),
@@ -94,12 +94,7 @@ static const McColumn module_columns[] = {
       MC_IF(McModuleRow, filtered)),
     MC_GET("pages", get_pages, NUMBER, NULL,
            "1 if pages of the page allocator count, 0 if they are not looked "
-           "at"),
-    MC_END
-};
-const McObject mc_module_object = {
-    "module", "ka leak module, before its blocks", { module_columns },
-};
+           "at"));
 
 void mc_print_module(McOut *out, const McModuleRow *m)
 {

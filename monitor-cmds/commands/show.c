@@ -34,38 +34,29 @@ typedef struct MissRow {
     uint64_t va;
 } MissRow;
 
-static bool get_no_hit(const McOut *o, const McColumn *c, const void *row,
-                       McValue *v)
+MC_GETTER(no_hit)
 {
     v->s = "> -";
     return true;
 }
 
-static const McColumn miss_columns[] = {
+static const McObject miss_object = MC_OBJECT("miss",
+    "ka show: no block contains the address",
     MC_GET(NULL, get_no_hit, TEXT, "%-*no block at ", NULL),
-    MC_COLUMN(MissRow, va, ADDRESS, "%", "the address"),
-    MC_END
-};
-static const McObject miss_object = {
-    "miss", "ka show: no block contains the address", { miss_columns },
-};
+    MC_COLUMN(MissRow, va, ADDRESS, "%", "the address"));
 
 typedef struct PastRow {
     uint64_t va, past_lives;
 } PastRow;
 
-static const McColumn past_columns[] = {
+static const McObject past_object = MC_OBJECT("past",
+    "ka show: past lives of the address",
     MC_COLUMN(PastRow, va, ADDRESS, NULL, "the address"),
     MC_COLUMN(PastRow, past_lives, NUMBER, "% past {life|lives} of ",
               "their number"),
     MC_KEY(NULL, PastRow, va, ADDRESS, "%", NULL),
     MC_KEY(NULL, PastRow, past_lives, NUMBER, ", --history prints {it|them}",
-           NULL),
-    MC_END
-};
-static const McObject past_object = {
-    "past", "ka show: past lives of the address", { past_columns },
-};
+           NULL));
 
 MC_OBJECTS(mc_show_objects, &miss_object, &past_object);
 

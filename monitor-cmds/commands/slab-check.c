@@ -73,7 +73,9 @@ typedef struct FindingRow {
 #define F(key_, member_, look_, help_, ...) \
     MC_VIA(key_, FindingRow, f, member_, look_, NULL, help_, __VA_ARGS__)
 
-static const McColumn finding_columns[] = {
+static const McObject finding_object = MC_LINE_OBJECT("finding",
+    "ka slab check, before the blocks of the slot below and of the slot; "
+    "null: none, or not known",
     MC_COLUMN(FindingRow, kind, TEXT, NULL, "as in docs/objects.md"),
     F("cache", cache.name, CHARS, "the cache"),
     F("cache_va", cache.va, HEX, "its kmem_cache"),
@@ -83,13 +85,7 @@ static const McColumn finding_columns[] = {
     F("slot", slot, NUMBER, "number of the slot", .flags = MC_MOST),
     F("object", object, HEX, "its address", .flags = MC_ZERO),
     F("found", value, HEX, "a number, or an address"),
-    F("expected", expected, HEX, "a number"),
-    MC_END
-};
-static const McObject finding_object = {
-    "finding", "ka slab check, before the blocks of the slot below and of the "
-    "slot; null: none, or not known", { finding_columns }, .line = true,
-};
+    F("expected", expected, HEX, "a number"));
 
 typedef struct SumRow {
     uint64_t findings;
@@ -99,7 +95,8 @@ typedef struct SumRow {
 #define R(key_, member_, help_) \
     MC_VIA(key_, SumRow, r, member_, NUMBER, NULL, help_)
 
-static const McColumn sum_columns[] = {
+static const McObject sum_object = MC_LINE_OBJECT("slab_check",
+    "ka slab check, at the end",
     MC_COLUMN(SumRow, findings, NUMBER, NULL, "their number"),
     R("caches", caches, "that were checked"),
     R("slabs", slabs, "that were checked"),
@@ -112,12 +109,7 @@ static const McColumn sum_columns[] = {
     R("dropped", dropped, "findings that are not listed"),
     MC_VIA("why", SumRow, r, why, TEXT, NULL,
            "why there are unsure ones, else null"),
-    R("host_us", us, "duration"),
-    MC_END
-};
-static const McObject sum_object = {
-    "slab_check", "ka slab check, at the end", { sum_columns }, .line = true,
-};
+    R("host_us", us, "duration"));
 
 MC_OBJECTS(mc_slab_check_objects, &finding_object, &sum_object);
 

@@ -35,7 +35,8 @@ typedef struct ProblemRow {
 #define P(key_, member_, look_, text_, help_, ...) \
     MC_VIA(key_, ProblemRow, p, member_, look_, text_, help_, __VA_ARGS__)
 
-static const McColumn problem_columns[] = {
+const McObject mc_list_problem_object = MC_LINE_OBJECT("list_problem",
+    "ka cache of one cache: a list of free objects is damaged",
     MC_COLUMN(ProblemRow, problem, TEXT, "! %", "its kind"),
     MC_COLUMN(ProblemRow, list, TEXT, " on %", "the list"),
     MC_VIA("slab", ProblemRow, slab, base, POINTER, " slab=%",
@@ -45,13 +46,7 @@ static const McColumn problem_columns[] = {
     P("value", value, HEX, " value=%", "what is there"),
     P("expected", expected, HEX, " expected=%", "what should be",
       .flags = MC_ZERO | MC_OMIT),
-    MC_KEY(NULL, ProblemRow, what, TEXT, ": %", NULL),
-    MC_END
-};
-const McObject mc_list_problem_object = {
-    "list_problem", "ka cache of one cache: a list of free objects is damaged",
-    { problem_columns }, .line = true,
-};
+    MC_KEY(NULL, ProblemRow, what, TEXT, ": %", NULL));
 
 void mc_slab_print_problem(McOut *out, const KtSlabProblem *p)
 {
@@ -114,15 +109,13 @@ typedef struct Row {
     const char *list;
 } Row;
 
-static bool get_no_state(const McOut *o, const McColumn *c, const void *row,
-                         McValue *v)
+MC_GETTER(no_state)
 {
     v->u = '-';
     return true;
 }
 
-static bool get_unseen(const McOut *o, const McColumn *c, const void *row,
-                       McValue *v)
+MC_GETTER(unseen)
 {
     v->s = "unseen";
     return true;

@@ -152,7 +152,7 @@ typedef struct HeadRow {
     bool listed;
 } HeadRow;
 
-static const McColumn head_columns[] = {
+static const McObject head_object = MC_LINE_OBJECT("slab", "ka slab",
     MC_VIA("va", HeadRow, slab, base, POINTER, "slab %", "its memory"),
     MC_COLUMN(HeadRow, end, POINTER, "-%", "last byte of it"),
     MC_COLUMN(HeadRow, cache, WORD, " of %", "the cache"),
@@ -162,12 +162,7 @@ static const McColumn head_columns[] = {
            "the kernel's number"),
     MC_ONLY_TEXT("on ", MC_IF(HeadRow, listed)),
     MC_COLUMN(HeadRow, list, TEXT, "%", "the list that it is on"),
-    MC_VIA(NULL, HeadRow, slab, inuse, NUMBER, ", inuse %", NULL),
-    MC_END
-};
-static const McObject head_object = {
-    "slab", "ka slab", { head_columns }, .line = true,
-};
+    MC_VIA(NULL, HeadRow, slab, inuse, NUMBER, ", inuse %", NULL));
 
 MC_OBJECTS(mc_slab_objects, &head_object);
 

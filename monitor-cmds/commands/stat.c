@@ -43,24 +43,23 @@ static const McColumn tracing_columns[] = {
     T("tracing.state", state), T("tracing.kernel", recognised), MC_END
 };
 
-static bool is_known(const McOut *o, const void *row)
+MC_WHEN(is_known)
 {
     return o->ctx->kernel;
 }
 
-static bool has_slide(const McOut *o, const void *row)
+MC_WHEN(has_slide)
 {
     return o->ctx->kernel && o->ctx->kernel_found &&
            !gs_kernel_is_memory(o->ctx->kernel);
 }
 
-static bool has_no_slide(const McOut *o, const void *row)
+MC_WHEN(has_no_slide)
 {
     return o->ctx->kernel && o->ctx->kernel_found && !has_slide(o, row);
 }
 
-static bool get_unknown(const McOut *o, const McColumn *c, const void *row,
-                        McValue *v)
+MC_GETTER(unknown)
 {
     return false;
 }
@@ -142,17 +141,17 @@ static const McObject stat_object = {
 
 /* ---- hooks --------------------------------------------------------------- */
 
-static bool is_found(const McOut *o, const void *row)
+MC_WHEN(is_found)
 {
     return ((const McHookStatus *)row)->va;
 }
 
-static bool is_missing(const McOut *o, const void *row)
+MC_WHEN(is_missing)
 {
     return !is_found(o, row);
 }
 
-static bool is_renamed(const McOut *o, const void *row)
+MC_WHEN(is_renamed)
 {
     const McHookStatus *h = row;
 
@@ -162,7 +161,7 @@ static bool is_renamed(const McOut *o, const void *row)
 #define H(member_, look_, text_, help_, ...) \
     MC_COLUMN(McHookStatus, member_, look_, text_, help_, __VA_ARGS__)
 
-static const McColumn hook_columns[] = {
+static const McObject hook_object = MC_OBJECT("hook", "ka stat -v",
     H(name, TEXT, "  %-32 ", "the function"),
     H(va, ADDRESS, NULL, "null if the kernel has no such function",
       .flags = MC_ZERO),
@@ -180,12 +179,7 @@ static const McColumn hook_columns[] = {
     H(args_from, TEXT, NULL, "what describes the arguments",
       .flags = MC_OMIT),
     MC_KEY(NULL, McHookStatus, args_from, TEXT, ", arguments by %", NULL,
-           .flags = MC_OMIT, .when = is_found),
-    MC_END
-};
-static const McObject hook_object = {
-    "hook", "ka stat -v", { hook_columns },
-};
+           .flags = MC_OMIT, .when = is_found));
 
 MC_OBJECTS(mc_stat_objects, &stat_object, &hook_object);
 

@@ -81,12 +81,7 @@ static const Row *row_of(const void *row)
     return row;
 }
 
-#define GETTER(name) \
-    static bool get_##name(const McOut *o, const McColumn *c, \
-                           const void *row, McValue *v)
-#define WHEN(name) static bool name(const McOut *o, const void *row)
-
-GETTER(place)
+MC_GETTER(place)
 {
     const GsMember *m = &row_of(row)->m;
 
@@ -96,19 +91,13 @@ GETTER(place)
     return true;
 }
 
-GETTER(path)
-{
-    v->s = row_of(row)->shown_path;
-    return true;
-}
-
-GETTER(leads_to)
+MC_GETTER(leads_to)
 {
     v->s = row_of(row)->note[0] ? row_of(row)->note[0] : row_of(row)->note[1];
     return v->s;
 }
 
-GETTER(one)
+MC_GETTER(one)
 {
     v->u = 1;
     return true;
@@ -127,70 +116,44 @@ static void put_notes(McOut *o, GString *s, const void *of, bool json)
     }
 }
 
-GETTER(notes)
-{
-    v->put = put_notes;
-    return true;
-}
-
-WHEN(is_bits)
-{
-    return row_of(row)->m.bits;
-}
-
-WHEN(is_whole)
-{
-    return !row_of(row)->m.bits;
-}
-
-WHEN(is_in_union)
-{
-    return row_of(row)->m.overlaps;
-}
-
-WHEN(is_opened)
+MC_WHEN(is_opened)
 {
     return row_of(row)->m.kind == GS_MEMBER_OPEN;
 }
 
-WHEN(is_number)
-{
-    return row_of(row)->m.has_number;
-}
-
-WHEN(is_freed)
+MC_WHEN(is_freed)
 {
     return row_of(row)->freed[0] || row_of(row)->freed[1];
 }
 
 static const McColumn member_columns[] = {
     MC_GET(NULL, get_place, TEXT, "%-5 ", NULL),
-    MC_GET(NULL, get_path, TEXT, "%-* ", NULL),
+    MC_KEY(NULL, Row, shown_path, TEXT, "%-* ", NULL),
     MC_KEY("member", Row, path, TEXT, NULL, "its path"),
     MC_KEY("offset", Row, m.offset, NUMBER, NULL, "its offset"),
     MC_KEY("bit", Row, m.bit, NUMBER, NULL, "first bit of a bit field",
-           .when = is_bits),
+           MC_IF(Row, m.bits)),
     MC_KEY("bits", Row, m.bits, NUMBER, NULL, "bits of a bit field",
-           .when = is_bits),
+           MC_IF(Row, m.bits)),
     MC_KEY("size", Row, m.size, NUMBER, NULL, "its bytes"),
     MC_KEY("ctype", Row, type, TEXT, "%-*", "its type in C"),
-    MC_GET("union", get_one, NUMBER, NULL, "1 if it is in a union",
-           .when = is_in_union),
+    MC_KEY("union", Row, m.overlaps, NUMBER, NULL, "1 if it is in a union",
+           .flags = MC_ZERO | MC_OMIT),
     MC_GET("opened", get_one, NUMBER, NULL, "1 if its members follow",
            .when = is_opened),
     MC_END
 };
 static const McColumn size_columns[] = {
     MC_KEY(NULL, Row, m.bits, NUMBER, " % {bit|bits}", NULL,
-           .when = is_bits),
-    MC_KEY(NULL, Row, m.size, NUMBER, " %", NULL, .when = is_whole),
+           MC_IF(Row, m.bits)),
+    MC_KEY(NULL, Row, m.size, NUMBER, " %", NULL, MC_UNLESS(Row, m.bits)),
     MC_END
 };
 static const McColumn value_columns[] = {
     MC_COLUMN(Row, value, TEXT, NULL, "its text", .flags = MC_OMIT),
     MC_KEY("number", Row, m.number, NUMBER, NULL,
            "of a number, as 64 bits with the sign extended",
-           .when = is_number),
+           MC_IF(Row, m.has_number)),
     MC_GET("leads_to", get_leads_to, TEXT, NULL, "what a pointer leads to",
            .flags = MC_OMIT),
     MC_GET("freed", get_one, NUMBER, NULL, "1 if that is a freed block",
@@ -199,7 +162,7 @@ static const McColumn value_columns[] = {
 };
 static const McColumn shown_value_columns[] = {
     MC_KEY(NULL, Row, value, TEXT, " %", NULL),
-    MC_GET(NULL, get_notes, CUSTOM, "%", NULL),
+    MC_PUT(NULL, put_notes, "%", NULL),
     MC_END
 };
 

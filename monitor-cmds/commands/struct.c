@@ -97,12 +97,12 @@ static const McObject cut_object = {
     { shown_columns, cut_columns }, .line = true,
 };
 
-static bool is_one(const McOut *o, const void *row)
+MC_WHEN(is_one)
 {
     return ((const GsStructName *)row)->n <= 1;
 }
 
-static bool is_several(const McOut *o, const void *row)
+MC_WHEN(is_several)
 {
     return !is_one(o, row);
 }

@@ -76,21 +76,17 @@ typedef struct Row {
     const char *where, *only_in;
 } Row;
 
-#define GETTER(name) \
-    static bool get_##name(const McOut *o, const McColumn *c, \
-                           const void *row, McValue *v)
-
 static const KtTask *task_of(const void *row)
 {
     return ((const Row *)row)->t;
 }
 
-GETTER(fact)
+MC_GETTER(fact)
 {
     return kt_task_fact(task_of(row), c->at, &v->u);
 }
 
-GETTER(state)
+MC_GETTER(state)
 {
     v->u = (unsigned char)kt_task_state(task_of(row));
     return v->u != '-';
@@ -101,31 +97,31 @@ static bool knows_pid(const KtTask *t)
     return t->known & 1u << KT_TASK_PID;
 }
 
-GETTER(blocks)
+MC_GETTER(blocks)
 {
     v->u = task_of(row)->blocks;
     return knows_pid(task_of(row));
 }
 
-GETTER(live)
+MC_GETTER(live)
 {
     v->u = task_of(row)->bytes;
     return knows_pid(task_of(row));
 }
 
-GETTER(allocs)
+MC_GETTER(allocs)
 {
     v->u = task_of(row)->allocs;
     return knows_pid(task_of(row));
 }
 
-GETTER(born)
+MC_GETTER(born)
 {
     v->u = task_of(row)->block.alloc_us;
     return task_of(row)->in_map;
 }
 
-static bool is_not_in_map(const McOut *o, const void *row)
+MC_WHEN(is_not_in_map)
 {
     return !task_of(row)->in_map;
 }
@@ -136,7 +132,8 @@ static bool is_not_in_map(const McOut *o, const void *row)
 #define OBJECT(key_, fact_, help_) \
     FACT(key_, fact_, POINTER, " " key_ "=%", help_, .flags = MC_V)
 
-static const McColumn columns[] = {
+static const McObject task_object = MC_LINE_OBJECT("task",
+    "ka task; null: not known",
     MC_VIA("va", Row, t, va, POINTER, "%", "of the task_struct"),
     FACT("pid", PID, NUMBER, " pid=%", "its pid"),
     FACT("tgid", TGID, NUMBER, " tgid=%", "pid of its process"),
@@ -168,12 +165,7 @@ static const McColumn columns[] = {
     OBJECT("cred", CRED, "its credentials"),
     OBJECT("signal", SIGNAL, "what its process shares"),
     OBJECT("sighand", SIGHAND, "its handlers of signals"),
-    OBJECT("stack", STACK, "its kernel stack"),
-    MC_END
-};
-static const McObject task_object = {
-    "task", "ka task; null: not known", { columns }, .line = true,
-};
+    OBJECT("stack", STACK, "its kernel stack"));
 
 typedef struct SumRow {
     const KtTasks *tasks;
@@ -181,7 +173,8 @@ typedef struct SumRow {
     uint64_t only_map, only_list;
 } SumRow;
 
-static const McColumn sum_columns[] = {
+static const McObject sum_object = MC_LINE_OBJECT("tasks",
+    "ka task, at the end",
     MC_KEY("tasks", SumRow, processes, NUMBER, NULL, "how many there are"),
     MC_COLUMN(SumRow, threads, NUMBER, NULL, "further threads"),
     MC_COLUMN(SumRow, only_map, NUMBER, NULL,
@@ -189,12 +182,7 @@ static const McColumn sum_columns[] = {
     MC_COLUMN(SumRow, only_list, NUMBER, NULL,
               "tasks that are only in the kernel's list", .flags = MC_MOST),
     MC_VIA("types", SumRow, tasks, types, TEXT, NULL,
-           "where offsets are from: BTF, file, learned, none"),
-    MC_END
-};
-static const McObject sum_object = {
-    "tasks", "ka task, at the end", { sum_columns }, .line = true,
-};
+           "where offsets are from: BTF, file, learned, none"));
 
 MC_OBJECTS(mc_task_objects,
            &task_object, &mc_part_object, &mc_no_block_object, &sum_object);

@@ -16,17 +16,12 @@ typedef struct Row {
     const McTopRow *row;
 } Row;
 
-#define GETTER(name) \
-    static bool get_##name(const McOut *o, const McColumn *c, \
-                           const void *row, McValue *v)
-#define WHEN(name) static bool name(const McOut *o, const void *row)
-
 static const Row *row_of(const void *row)
 {
     return row;
 }
 
-GETTER(value)
+MC_GETTER(value)
 {
     int64_t value = 0;
     bool known = mc_top_value(row_of(row)->table, row_of(row)->row, c->at,
@@ -50,7 +45,7 @@ static const McColumn value_columns[] = {
     MC_END
 };
 
-WHEN(never)
+MC_WHEN(never)
 {
     return false;
 }
@@ -99,12 +94,12 @@ static bool is_by(const void *row, McBy by)
     return row_of(row)->table->by == by;
 }
 
-WHEN(is_of_layer)
+MC_WHEN(is_of_layer)
 {
     return is_by(row, MC_BY_CACHE) && !row_of(row)->row->key.cache.v;
 }
 
-GETTER(caller)
+MC_GETTER(caller)
 {
     const KtAccountKey *key = &row_of(row)->row->key;
 
@@ -112,7 +107,7 @@ GETTER(caller)
     return true;
 }
 
-GETTER(layer)
+MC_GETTER(layer)
 {
     v->s = kt_layer_name(row_of(row)->row->key.layer);
     return v->s && *v->s;
@@ -151,12 +146,6 @@ static void put_cache(McOut *o, GString *s, const void *row, bool json)
     }
 }
 
-GETTER(cache)
-{
-    v->put = put_cache;
-    return true;
-}
-
 static void put_task(McOut *o, GString *s, const void *row, bool json)
 {
     uint32_t pid;
@@ -171,19 +160,13 @@ static void put_task(McOut *o, GString *s, const void *row, bool json)
     }
 }
 
-GETTER(task)
-{
-    v->put = put_task;
-    return true;
-}
-
 /* The long form has the stack on lines of its own. */
-WHEN(is_by_long_stack)
+MC_WHEN(is_by_long_stack)
 {
     return is_by(row, MC_BY_STACK) && o->long_form;
 }
 
-WHEN(is_by_short_stack)
+MC_WHEN(is_by_short_stack)
 {
     return is_by(row, MC_BY_STACK) && !o->long_form;
 }
@@ -192,8 +175,8 @@ static const McColumn key_text_columns[] = {
     MC_ONLY_TEXT("stack", .when = is_by_long_stack),
     MC_VIA(NULL, Row, row, key.stack, STACK, "[%]", NULL,
            .when = is_by_short_stack),
-    MC_GET(NULL, get_cache, CUSTOM, "%", NULL, BY(CACHE)),
-    MC_GET(NULL, get_task, CUSTOM, "%", NULL, BY(TASK)),
+    MC_PUT(NULL, put_cache, "%", NULL, BY(CACHE)),
+    MC_PUT(NULL, put_task, "%", NULL, BY(TASK)),
     MC_VIA(NULL, Row, row, module, WORD, "%", NULL, BY(MODULE)),
     MC_VIA(NULL, Row, row, key.lo, HEX, "%", NULL, BY(SIZE)),
     MC_VIA(NULL, Row, row, key.hi, HEX, "-%", NULL, BY(SIZE)),
@@ -298,7 +281,7 @@ void mc_print_top_row(McOut *out, const McTopTable *table,
 #define S(member_, help_) \
     MC_COLUMN(KtStray, member_, NUMBER, NULL, help_)
 
-GETTER(stray_caller)
+MC_GETTER(stray_caller)
 {
     McStack stack = mc_stack(o->ctx->tracer, ((const KtStray *)row)->stack);
 
@@ -306,12 +289,12 @@ GETTER(stray_caller)
     return true;
 }
 
-WHEN(is_short)
+MC_WHEN(is_short)
 {
     return !o->long_form;
 }
 
-WHEN(is_long)
+MC_WHEN(is_long)
 {
     return o->long_form;
 }

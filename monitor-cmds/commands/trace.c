@@ -61,18 +61,14 @@ typedef struct Listing {
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static const McColumn end_columns[] = {
+static const McObject end_object = MC_LINE_OBJECT("trace_end",
+    "ka trace, at the end",
     MC_COLUMN(Listing, events, NUMBER, "% event{|s}", "number of events"),
     MC_KEY("overwritten", Listing, missing, NUMBER, ", % overwritten",
            "entries that newer ones replaced before they were printed"),
     MC_KEY("on", Listing, info.on, NUMBER, NULL,
            "1, or 0 if the trace has ended"),
-    MC_ONLY_TEXT("; the trace has ended", MC_UNLESS(Listing, info.on)),
-    MC_END
-};
-static const McObject end_object = {
-    "trace_end", "ka trace, at the end", { end_columns }, .line = true,
-};
+    MC_ONLY_TEXT("; the trace has ended", MC_UNLESS(Listing, info.on)));
 
 typedef struct NextRow {
     const char *next;
@@ -80,18 +76,13 @@ typedef struct NextRow {
     uint64_t overwritten;
 } NextRow;
 
-static const McColumn next_columns[] = {
+static const McObject next_object = MC_LINE_OBJECT("trace_next",
+    "ka trace --after, at the end",
     MC_COLUMN(NextRow, next, WORD, "-- next %", "where to go on"),
     MC_COLUMN(NextRow, more, NUMBER, " more %",
               "1 if there are more already"),
     MC_COLUMN(NextRow, overwritten, NUMBER, " overwritten %",
-              "as in trace_end"),
-    MC_END
-};
-static const McObject next_object = {
-    "trace_next", "ka trace --after, at the end", { next_columns },
-    .line = true,
-};
+              "as in trace_end"));
 
 MC_OBJECTS(mc_trace_objects, &mc_traced_object, &end_object, &next_object);
 

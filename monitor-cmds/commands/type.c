@@ -71,20 +71,15 @@ typedef struct TypeRow {
     const char *by, *member;
 } TypeRow;
 
-static const McColumn type_columns[] = {
+static const McObject type_object = MC_LINE_OBJECT("block_type",
+    "ka type, after the block: a struct that it may be",
     MC_VIA("name", TypeRow, t, name, CHARS, NULL, "its name"),
     MC_VIA("size", TypeRow, t, size, NUMBER, NULL, "its bytes"),
     MC_COLUMN(TypeRow, by, TEXT, NULL, "cache, function or pointer"),
     MC_VIA("source", TypeRow, t, by, CHARS, NULL, "its name"),
     MC_VIA("sure", TypeRow, t, sure, YES_NO, NULL, "yes or no"),
     MC_COLUMN(TypeRow, member, TEXT, NULL, "the one at the address",
-              .flags = MC_OMIT),
-    MC_END
-};
-static const McObject type_object = {
-    "block_type", "ka type, after the block: a struct that it may be",
-    { type_columns }, .line = true,
-};
+              .flags = MC_OMIT));
 
 MC_OBJECTS(mc_type_objects, &type_object);
 

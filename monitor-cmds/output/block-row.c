@@ -2,10 +2,6 @@
 /* Rows of blocks: see block-row.h. */
 #include "monitor-cmds/output/block-row.h"
 
-#define GETTER(name) \
-    static bool get_##name(const McOut *o, const McColumn *c, \
-                           const void *row, McValue *v)
-
 #define B(key_, member_, look_, text_, help_, ...) \
     MC_VIA(key_, McBlockRow, block, member_, look_, text_, help_, __VA_ARGS__)
 
@@ -14,13 +10,13 @@ static const KtBlock *block_of(const void *row)
     return ((const McBlockRow *)row)->block;
 }
 
-GETTER(offset)
+MC_GETTER(offset)
 {
     v->u = ((const McBlockRow *)row)->offset;
     return ((const McBlockRow *)row)->hit;
 }
 
-GETTER(state)
+MC_GETTER(state)
 {
     const KtBlock *b = block_of(row);
 
@@ -29,7 +25,7 @@ GETTER(state)
     return true;
 }
 
-GETTER(va)
+MC_GETTER(va)
 {
     const KtBlock *b = block_of(row);
 
@@ -37,7 +33,7 @@ GETTER(va)
     return true;
 }
 
-GETTER(end)
+MC_GETTER(end)
 {
     const KtBlock *b = block_of(row);
 
@@ -46,7 +42,7 @@ GETTER(end)
 }
 
 /* Past lives have neither flags nor vCPUs: 0 means unknown. */
-GETTER(gfp)
+MC_GETTER(gfp)
 {
     const KtBlock *b = block_of(row);
 
@@ -55,7 +51,7 @@ GETTER(gfp)
            kt_tracer_hook_has_gfp(o->ctx->tracer, b->hook);
 }
 
-GETTER(cpu)
+MC_GETTER(cpu)
 {
     const KtBlock *b = block_of(row);
 
@@ -63,7 +59,7 @@ GETTER(cpu)
     return b && (b->alloc_cpu || !b->past);
 }
 
-GETTER(free_cpu)
+MC_GETTER(free_cpu)
 {
     const KtBlock *b = block_of(row);
 
@@ -71,14 +67,14 @@ GETTER(free_cpu)
     return b->free_cpu || !b->past;
 }
 
-static bool is_queued(const McOut *o, const void *row)
+MC_WHEN(is_queued)
 {
     const KtBlock *b = block_of(row);
 
     return b && b->rcu_queued;
 }
 
-static bool is_freed(const McOut *o, const void *row)
+MC_WHEN(is_freed)
 {
     const KtBlock *b = block_of(row);
 

@@ -2,11 +2,6 @@
 /* Rows of ka calls: see calls-text.h. */
 #include "monitor-cmds/output/calls-text.h"
 
-#define GETTER(name) \
-    static bool get_##name(const McOut *o, const McColumn *c, \
-                           const void *row, McValue *v)
-#define WHEN(name) static bool name(const McOut *o, const void *row)
-
 static const KtCall *call_of(const void *row)
 {
     return ((const McCallRow *)row)->view.call;
@@ -14,7 +9,7 @@ static const KtCall *call_of(const void *row)
 
 /* ---- where --------------------------------------------------------------- */
 
-GETTER(us)
+MC_GETTER(us)
 {
     v->u = call_of(row)->start_ns / 1000;
     return true;
@@ -32,19 +27,13 @@ static void put_task(McOut *o, GString *s, const void *of, bool json)
     }
 }
 
-GETTER(task)
-{
-    v->put = put_task;
-    return true;
-}
-
-GETTER(comm)
+MC_GETTER(comm)
 {
     v->s = ((const McCallRow *)row)->comm;
     return true;
 }
 
-WHEN(has_task)
+MC_WHEN(has_task)
 {
     return ((const McCallRow *)row)->has_task;
 }
@@ -54,13 +43,13 @@ static const McColumn where_columns[] = {
     MC_VIA("cpu", McCallRow, view.call, cpu, NUMBER, " cpu% ", "vCPU"),
     MC_COLUMN(McCallRow, pid, NUMBER, NULL, "task", .when = has_task),
     MC_GET("comm", get_comm, TEXT, NULL, "its name", .when = has_task),
-    MC_GET(NULL, get_task, CUSTOM, "%", NULL),
+    MC_PUT(NULL, put_task, "%", NULL),
     MC_END
 };
 
 /* ---- begin and end of a session ------------------------------------------ */
 
-GETTER(kind)
+MC_GETTER(kind)
 {
     bool begins = call_of(row)->flags & KT_CALL_BEGIN;
 
@@ -79,15 +68,9 @@ static void put_module(McOut *o, GString *s, const void *row, bool json)
     }
 }
 
-GETTER(module)
-{
-    v->put = put_module;
-    return true;
-}
-
 static const McColumn session_columns[] = {
     MC_GET("kind", get_kind, WORD, NULL, "begin or end"),
-    MC_GET("module", get_module, CUSTOM, "session of %", "the module"),
+    MC_PUT("module", put_module, "session of %", "the module"),
     MC_GET(NULL, get_kind, WORD, " %", NULL),
     MC_END
 };
@@ -98,7 +81,7 @@ const McObject mc_session_object = {
 
 /* ---- arguments ----------------------------------------------------------- */
 
-GETTER(args_from)
+MC_GETTER(args_from)
 {
     v->s = ((const McCallRow *)row)->name.proto ? "types" : "registers";
     return true;
@@ -131,12 +114,6 @@ static void put_args(McOut *o, GString *s, const void *row, bool json)
     }
 }
 
-GETTER(args)
-{
-    v->put = put_args;
-    return true;
-}
-
 static void put_json_deref(void *opaque, const KtCallDeref *d,
                            const char *value)
 {
@@ -166,12 +143,11 @@ static void count_deref(void *opaque, const KtCallDeref *d, const char *value)
     ++*(unsigned *)opaque;
 }
 
-GETTER(derefs)
+MC_GETTER(derefs)
 {
     unsigned n = 0;
 
     mc_call_foreach_deref(row, count_deref, &n);
-    v->put = put_derefs;
     return n;
 }
 
@@ -188,15 +164,9 @@ static void put_registers(McOut *o, GString *s, const void *of, bool json)
     g_string_append_c(s, ']');
 }
 
-GETTER(registers)
-{
-    v->put = put_registers;
-    return true;
-}
-
 /* ---- the end of a call --------------------------------------------------- */
 
-WHEN(is_timed)
+MC_WHEN(is_timed)
 {
     return !(call_of(row)->flags & (KT_CALL_UNFINISHED | KT_CALL_INJECTED));
 }
@@ -213,38 +183,37 @@ static void put_result(McOut *o, GString *s, const void *row, bool json)
     }
 }
 
-GETTER(result)
+MC_GETTER(result)
 {
-    v->put = put_result;
     return mc_call_has_result(row);
 }
 
-GETTER(took_us)
+MC_GETTER(took_us)
 {
     v->u = call_of(row)->took_ns / 1000;
     return true;
 }
 
-GETTER(returned)
+MC_GETTER(returned)
 {
     v->u = !(call_of(row)->flags & KT_CALL_UNFINISHED);
     return true;
 }
 
-GETTER(irq)
+MC_GETTER(irq)
 {
     v->u = call_of(row)->flags & KT_CALL_IRQ;
     return !(call_of(row)->flags & KT_CALL_IRQ_UNKNOWN);
 }
 
-GETTER(caller)
+MC_GETTER(caller)
 {
     v->frame = (McFrame) { .pc = call_of(row)->caller,
                            .era = call_of(row)->era };
     return true;
 }
 
-GETTER(stack)
+MC_GETTER(stack)
 {
     KtStackId id = call_of(row)->stack;
 
@@ -262,15 +231,15 @@ static const McColumn call_columns[] = {
     MC_KEY("module", McCallRow, name.module, WORD, NULL,
            "of the function", .flags = MC_OMIT),
     MC_GET("args_from", get_args_from, WORD, NULL, "types or registers"),
-    MC_GET("args", get_args, CUSTOM, "%)", "name and value of each argument"),
-    MC_GET("regs", get_registers, CUSTOM, NULL, "words of the registers"),
+    MC_PUT("args", put_args, "%)", "name and value of each argument"),
+    MC_PUT("regs", put_registers, NULL, "words of the registers"),
     MC_VIA("ret", McCallRow, view.call, result, HEX, NULL,
            "word of the register of the result", OF(UNFINISHED, .no = true)),
-    MC_GET("deref", get_derefs, CUSTOM, NULL,
+    MC_PUT("deref", put_derefs, NULL,
            "name, type and value of each expression of --deref, null if it "
-           "could not be read", .flags = MC_OMIT),
-    MC_GET("result", get_result, CUSTOM, " = %", "the result",
-           .flags = MC_OMIT),
+           "could not be read", .get = get_derefs, .flags = MC_OMIT),
+    MC_PUT("result", put_result, " = %", "the result",
+           .get = get_result, .flags = MC_OMIT),
     MC_GET("returned", get_returned, YES_NO, NULL, "yes or no"),
     MC_VIA("took_ns", McCallRow, view.call, took_ns, NUMBER, NULL,
            "duration", OF(UNFINISHED, .no = true)),

@@ -14,10 +14,6 @@ typedef struct Row {
     unsigned page_shift;
 } Row;
 
-#define GETTER(name) \
-    static bool get_##name(const McOut *o, const McColumn *c, \
-                           const void *row, McValue *v)
-#define WHEN(name) static bool name(const McOut *o, const void *row)
 #define E(key_, member_, look_, text_, help_, ...) \
     MC_VIA(key_, Row, error, member_, look_, text_, help_, __VA_ARGS__)
 
@@ -28,14 +24,14 @@ static const KtError *error_of(const void *row)
 
 /* ---- values -------------------------------------------------------------- */
 
-GETTER(error_stack)
+MC_GETTER(error_stack)
 {
     v->stack = mc_stack(o->ctx->tracer, error_of(row)->stack);
     v->stack.exact = kt_error_is_access(error_of(row)->kind);
     return true;
 }
 
-GETTER(error_code)
+MC_GETTER(error_code)
 {
     unsigned code = -error_of(row)->va;
     const char *name = mc_errno_name(code);
@@ -56,19 +52,19 @@ static bool put_order(McValue *v, const Row *row, uint64_t size)
     return row->page_shift && size >> row->page_shift;
 }
 
-GETTER(order)
+MC_GETTER(order)
 {
     const KtBlock *b = ((const Row *)row)->b.block;
 
     return b && put_order(v, row, b->requested);
 }
 
-GETTER(error_order)
+MC_GETTER(error_order)
 {
     return put_order(v, row, error_of(row)->size);
 }
 
-GETTER(error_insn)
+MC_GETTER(error_insn)
 {
     const GsInstruction *insn = ((const Row *)row)->insn;
 
@@ -78,23 +74,23 @@ GETTER(error_insn)
 
 /* ---- which errors have them ---------------------------------------------- */
 
-WHEN(is_coded)
+MC_WHEN(is_coded)
 {
     return error_of(row)->va >= KT_ERROR_POINTER;
 }
 
-WHEN(is_left_or_v)
+MC_WHEN(is_left_or_v)
 {
     return o->verbose || error_of(row)->kind == KT_ERR_OBJECTS_LEFT;
 }
 
-WHEN(is_by_instruction)
+MC_WHEN(is_by_instruction)
 {
     return kt_error_is_access(error_of(row)->kind) &&
            !(error_of(row)->access.flags & KT_EVF_RANGE);
 }
 
-WHEN(is_in_front)
+MC_WHEN(is_in_front)
 {
     return error_of(row)->access.has_neighbour &&
            !error_of(row)->access.behind;

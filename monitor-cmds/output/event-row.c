@@ -7,11 +7,6 @@ typedef struct Row {
     const KtTracedBlock *b;
 } Row;
 
-#define GETTER(name) \
-    static bool get_##name(const McOut *o, const McColumn *c, \
-                           const void *row, McValue *v)
-#define WHEN(name) static bool name(const McOut *o, const void *row)
-
 static const KtEvent *event_of(const void *row)
 {
     return ((const Row *)row)->ev;
@@ -43,19 +38,19 @@ static const char *family_name(unsigned family)
 
 /* ---- numbers ------------------------------------------------------------- */
 
-GETTER(us)
+MC_GETTER(us)
 {
     v->u = event_of(row)->us;
     return true;
 }
 
-GETTER(cpu)
+MC_GETTER(cpu)
 {
     v->u = event_of(row)->cpu;
     return true;
 }
 
-GETTER(hook)
+MC_GETTER(hook)
 {
     v->s = kt_tracer_hook_name(o->ctx->tracer, event_of(row)->hook);
     return v->s && *v->s;
@@ -69,7 +64,7 @@ static McStack stack_of(const McOut *o, const KtEvent *ev)
     return stack;
 }
 
-GETTER(stack)
+MC_GETTER(stack)
 {
     v->stack = stack_of(o, event_of(row));
     return true;
@@ -78,7 +73,7 @@ GETTER(stack)
 /* ---- which events have them ---------------------------------------------- */
 
 /* The long form has the stack on lines of its own. */
-WHEN(has_stack)
+MC_WHEN(has_stack)
 {
     return event_of(row)->kind != KT_EV_GAP && !o->long_form;
 }
@@ -166,20 +161,16 @@ typedef struct Control {
     uint64_t value;
 } Control;
 
-static const McColumn control_columns[] = {
+const McObject mc_control_object = MC_OBJECT("mark",
+    "ka events, ka trace and ka log: a change of the boot or of the "
+    "recording, between the rows",
     MC_COLUMN(Control, kind, WORD, "-- %",
               "reset, clear, complete, enabled, hole or load; of ka log "
               "evicted and next, too"),
     MC_COLUMN(Control, value, NUMBER, " %",
               "of complete and enabled 1 or 0, of hole the number of missing "
               "events, of evicted the lines that ka had to remove before they "
-              "were asked for, of next the number for --after"),
-    MC_END
-};
-const McObject mc_control_object = {
-    "mark", "ka events, ka trace and ka log: a change of the boot or of the "
-    "recording, between the rows", { control_columns },
-};
+              "were asked for, of next the number for --after"));
 
 void mc_print_control(McOut *o, const char *name, uint64_t value)
 {

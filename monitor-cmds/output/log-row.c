@@ -9,11 +9,6 @@
 
 #include "monitor-cmds/output/ftrace-text.h"
 
-#define GETTER(name) \
-    static bool get_##name(const McOut *o, const McColumn *c, \
-                           const void *row, McValue *v)
-#define WHEN(name) static bool name(const McOut *o, const void *row)
-
 static const KtLogLine *line_of(const void *row)
 {
     return ((const McLogRow *)row)->line;
@@ -53,7 +48,7 @@ static bool knows_caller(const KtLogLine *line, bool cpu)
 
 /* ---- values -------------------------------------------------------------- */
 
-GETTER(caller)
+MC_GETTER(caller)
 {
     v->u = line_of(row)->caller & ~KT_LOG_CALLER_CPU;
     return true;
@@ -75,20 +70,14 @@ static void put_writer(McOut *o, GString *s, const void *of, bool json)
     }
 }
 
-GETTER(writer)
-{
-    v->put = put_writer;
-    return true;
-}
-
-GETTER(priority)
+MC_GETTER(priority)
 {
     v->u = priority(line_of(row));
     return true;
 }
 
 /* As record_print_text() of the kernel does it for syslog(2). */
-GETTER(time)
+MC_GETTER(time)
 {
     uint64_t ns = line_of(row)->ns;
 
@@ -109,30 +98,24 @@ static void put_either(McOut *o, GString *s, const void *of, bool json)
     }
 }
 
-GETTER(text)
-{
-    v->put = put_either;
-    return true;
-}
-
 /* ---- which lines have them ----------------------------------------------- */
 
-WHEN(has_task)
+MC_WHEN(has_task)
 {
     return ((const McLogRow *)row)->has_task;
 }
 
-WHEN(is_by_cpu)
+MC_WHEN(is_by_cpu)
 {
     return knows_caller(line_of(row), true);
 }
 
-WHEN(is_by_pid)
+MC_WHEN(is_by_pid)
 {
     return knows_caller(line_of(row), false);
 }
 
-WHEN(has_symbols)
+MC_WHEN(has_symbols)
 {
     return o->symbols;
 }
@@ -143,7 +126,8 @@ WHEN(has_symbols)
     MC_VIA(key_, McLogRow, line, member_, look_, text_, help_, __VA_ARGS__)
 #define L(member_, ...) L_AS(#member_, member_, __VA_ARGS__)
 
-static const McColumn columns[] = {
+const McObject mc_log_object = MC_OBJECT("log",
+    "ka log, and ka events for lines that a program wrote to /dev/kmsg",
     L(number, NUMBER, "% ", "number of the line", .flags = MC_TEXT_V),
     L(boot, NUMBER, NULL, "0, 1 ..., grows with each reset"),
     L(seq, NUMBER, NULL, "the kernel's number of the record"),
@@ -164,7 +148,7 @@ static const McColumn columns[] = {
            .when = is_by_cpu),
     MC_GET("caller_pid", get_caller, NUMBER, NULL,
            "the writer as the kernel stored it", .when = is_by_pid),
-    MC_GET(NULL, get_writer, CUSTOM, "task=% ", NULL, .flags = MC_TEXT_V),
+    MC_PUT(NULL, put_writer, "task=% ", NULL, .flags = MC_TEXT_V),
     MC_COLUMN(McLogRow, module, WORD, "module=% ", "module that wrote it",
               .flags = MC_TEXT_V | MC_OMIT),
     L(level, NUMBER, NULL, "0 to 7"),
@@ -174,15 +158,8 @@ static const McColumn columns[] = {
     L_AS("cut", flags, NUMBER, NULL,
          "1 if the text is longer than ka keeps", .mask = KT_LOG_CUT,
          .flags = MC_ZERO | MC_OMIT),
-    MC_GET("text", get_text, CUSTOM, "%", "the text"),
-    L(stack, FRAMES, " [%]", "with -s: its stack", .when = has_symbols),
-    MC_END
-};
-
-const McObject mc_log_object = {
-    "log", "ka log, and ka events for lines that a program wrote to /dev/kmsg",
-    { columns },
-};
+    MC_PUT("text", put_either, "%", "the text"),
+    L(stack, FRAMES, " [%]", "with -s: its stack", .when = has_symbols));
 
 void mc_print_log(McOut *o, const McLogRow *row)
 {

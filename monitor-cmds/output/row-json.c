@@ -137,7 +137,7 @@ static void put_value(McOut *o, const McColumn *c, McValue *v, const void *row)
 
     switch (c->look) {
     case MC_LOOK_CUSTOM:
-        v->put(o, s, row, true);
+        c->put(o, s, row, true);
         break;
     case MC_LOOK_STACK:
     case MC_LOOK_TAIL:
@@ -180,7 +180,6 @@ void mc_json_columns(McOut *o, const McColumn *columns, const void *row)
             continue;
         }
         v.u = 0;
-        v.put = NULL;
         known = mc_value(o, c, row, &v);
         if (known) {
             mc_json_key(o->line, c->key);

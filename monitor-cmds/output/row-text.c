@@ -162,8 +162,8 @@ static void put_value(McOut *o, GString *s, const McColumn *c,
 {
     if (!known) {
         g_string_append_c(s, '-');
-    } else if (v->put) {
-        v->put(o, s, row, false);
+    } else if (c->put) {
+        c->put(o, s, row, false);
     } else {
         mc_put_text_value(o, s, c, v);
     }
@@ -229,7 +229,6 @@ void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
             continue;
         }
         v.u = 0;
-        v.put = NULL;
         known = mc_value(o, c, row, &v);
         if (c->look == MC_LOOK_MARGIN) {
             put_margin(o, s, c, known, &v);

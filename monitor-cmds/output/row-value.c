@@ -7,12 +7,6 @@
  */
 #include "monitor-cmds/output/row.h"
 
-bool mc_get_nothing(const McOut *o, const McColumn *c, const void *row,
-                    McValue *v)
-{
-    return true;
-}
-
 /* Return where a value is, NULL if what has it is not there. @via, @at: as in
  * McColumn */
 static const uint8_t *place_of(const void *row, uint16_t via, uint16_t at)
@@ -114,6 +108,9 @@ bool mc_value(const McOut *o, const McColumn *c, const void *row, McValue *v)
 
     if (c->get) {
         return c->get(o, c, row, v);
+    }
+    if (c->look == MC_LOOK_CUSTOM) {
+        return true;
     }
     at = place_of(row, c->via, c->at);
     if (!at) {

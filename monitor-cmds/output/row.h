@@ -60,7 +60,7 @@ typedef enum McLook {
     MC_LOOK_CALLER,     /* a frame, by a getter; JSON has key_symbol */
     MC_LOOK_PID, MC_LOOK_COMM,        /* of a task */
     MC_LOOK_CACHE, MC_LOOK_HOOK, MC_LOOK_LAYER,    /* names */
-    /* Anything: the getter has functions that print it. */
+    /* Anything: a function of the column prints it. */
     MC_LOOK_CUSTOM,
 } McLook;
 
@@ -83,7 +83,6 @@ typedef struct McColumn McColumn;
  * struct McValue - a value, as it was read; the look says which member
  * @s: (borrowed) may point to @text; untrusted bytes
  * @list: (borrowed) NULL-terminated
- * @put: MC_LOOK_CUSTOM: append the value to @o->line, as JSON or as text
  */
 typedef struct McValue {
     uint64_t u;
@@ -92,7 +91,6 @@ typedef struct McValue {
     const char *s;
     const char *const *list;
     char text[32];
-    void (*put)(McOut *o, GString *s, const void *row, bool json);
 } McValue;
 
 /**
@@ -122,6 +120,7 @@ typedef struct McTest {
  * @mask: (or 0) the value is 1 if one of these bits is set, else 0
  * @name: (nullable) returns (static) the name of the value, a text
  * @get: (nullable) stores the value instead; returns false if it is unknown
+ * @put: MC_LOOK_CUSTOM: (nullable) append the value, as JSON or as text
  * @only, @when: (nullable) rows that have the column
  * @text_when: (nullable) the short text has it only then, or with -v
  */
@@ -134,10 +133,17 @@ struct McColumn {
     const char *(*name)(unsigned value);
     bool (*get)(const McOut *o, const McColumn *c, const void *row,
                 McValue *v);
+    void (*put)(McOut *o, GString *s, const void *row, bool json);
     McTest only;
     bool (*when)(const McOut *o, const void *row);
     bool (*text_when)(const void *row);
 };
+
+/* Heads of getters, get_name(), and of functions for @when. */
+#define MC_GETTER(name) \
+    static bool get_##name(const McOut *o, const McColumn *c, \
+                           const void *row, McValue *v)
+#define MC_WHEN(name) static bool name(const McOut *o, const void *row)
 
 #define MC_MEMBER(Row, member_) \
     .at = offsetof(Row, member_), .size = sizeof(((Row *)0)->member_)
@@ -166,9 +172,13 @@ struct McColumn {
 #define MC_GET(key_, get_, look_, text_, help_, ...) \
     { .key = key_, .look = MC_LOOK_##look_, .text = text_, .help = help_, \
       .get = get_, __VA_ARGS__ }
+/* A value that a function prints. */
+#define MC_PUT(key_, put_, text_, help_, ...) \
+    { .key = key_, .look = MC_LOOK_CUSTOM, .text = text_, .help = help_, \
+      .put = put_, __VA_ARGS__ }
 /* Text that has no value of its own. */
 #define MC_ONLY_TEXT(text_, ...) \
-    { .text = text_, .get = mc_get_nothing, __VA_ARGS__ }
+    { .text = text_, .look = MC_LOOK_CUSTOM, __VA_ARGS__ }
 #define MC_END { .key = NULL }
 
 /* Sets of columns of an object. */
@@ -194,6 +204,14 @@ typedef struct McObject {
 #define MC_OBJECTS(name_, ...) \
     const McObject *const name_[] = { __VA_ARGS__, NULL }
 
+/* An object of one set of columns, without and with .line. */
+#define MC_OBJECT(type_, help_, ...) \
+    { .type = type_, .help = help_, \
+      .columns = { (const McColumn[]) { __VA_ARGS__, MC_END } } }
+#define MC_LINE_OBJECT(type_, help_, ...) \
+    { .type = type_, .help = help_, .line = true, \
+      .columns = { (const McColumn[]) { __VA_ARGS__, MC_END } } }
+
 /** mc_print() - print a row */
 void mc_print(McOut *o, const McObject *object, const void *row);
 /** mc_print_line() - print a row whose text is @text, without its newline */
@@ -209,9 +227,6 @@ void mc_fail(McOut *o, const char *text);
 
 /* ---- parts of rows ------------------------------------------------------- */
 
-/** mc_get_nothing() - McColumn.get of a column that is only text */
-bool mc_get_nothing(const McOut *o, const McColumn *c, const void *row,
-                    McValue *v);
 /** mc_value() - read a value. Returns: false if it is unknown */
 bool mc_value(const McOut *o, const McColumn *c, const void *row, McValue *v);
 /** mc_has_text() - return true if the short text of the row has the column */

@@ -60,105 +60,70 @@ bool mc_map_columns_find(const McMapColumns *m, unsigned space, uint64_t va,
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static void begin_column(GString *to, const char *key)
+static const McJsonArray cell_arrays[] = {
+    MC_JSON_ARRAY("space", McCellColumn, space),
+    MC_JSON_ARRAY("live", McCellColumn, live),
+    MC_JSON_ARRAY("pages", McCellColumn, pages),
+    MC_JSON_ARRAY("freed", McCellColumn, freed),
+    MC_JSON_ARRAY("blocks", McCellColumn, blocks),
+    MC_JSON_ARRAY("oldest", McCellColumn, oldest_us),
+    MC_JSON_ARRAY("cache", McCellColumn, cache),
+    MC_JSON_ARRAY("caller", McCellColumn, caller),
+    MC_JSON_ARRAY("listed", McCellColumn, listed),
+};
+
+static void put_cells(GString *to, const McMapColumns *m)
 {
-    mc_json_key(to, key);
-    g_string_append_c(to, '[');
-}
+    uint64_t before = 0;
 
-/* The columns of the cells, in the order of the keys below. */
-static int64_t cell_value(const McMapColumns *m, unsigned column, unsigned i)
-{
-    const McCellColumn *c = cell_at(m, i);
-    uint64_t before = i ? cell_at(m, i - 1)->va : 0;
-
-    switch (column) {
-    case 0:
-        return (int64_t)(c->va >> 12) - (int64_t)(before >> 12);
-    case 1:
-        return c->space;
-    case 2:
-        return c->live;
-    case 3:
-        return c->pages;
-    case 4:
-        return c->freed;
-    case 5:
-        return c->blocks;
-    case 6:
-        return c->oldest_us;
-    case 7:
-        return c->cache;
-    case 8:
-        return c->caller;
-    default:
-        return c->listed;
-    }
-}
-
-static int64_t block_value(const McMapColumns *m, unsigned column, unsigned i)
-{
-    const McBlockColumn *b = &g_array_index(m->block, McBlockColumn, i);
-    unsigned before = i ? b[-1].cell : 0;
-
-    switch (column) {
-    case 0:
-        return (int64_t)b->cell - before;
-    case 1:
-        return (int64_t)(b->va - cell_at(m, b->cell)->va);
-    case 2:
-        return b->asked;
-    case 3:
-        return b->size;
-    case 4:
-        return b->state;
-    case 5:
-        return b->us;
-    case 6:
-        return b->cache;
-    case 7:
-        return b->caller;
-    default:
-        return b->pages;
-    }
-}
-
-/** Value - return the value of row @i */
-typedef int64_t Value(const McMapColumns *m, unsigned column, unsigned i);
-
-static void put_columns(GString *to, const McMapColumns *m, const char *key,
-                        const char *const *columns, unsigned rows,
-                        Value *value)
-{
-    mc_json_key(to, key);
+    mc_json_key(to, "cells");
     g_string_append_c(to, '{');
-    for (unsigned k = 0; columns[k]; k++) {
-        begin_column(to, columns[k]);
-        for (unsigned i = 0; i < rows; i++) {
-            mc_json_item(to, value(m, k, i));
-        }
-        g_string_append_c(to, ']');
+    mc_json_begin_list(to, "page");
+    for (unsigned i = 0; i < m->cell->len; i++) {
+        uint64_t page = cell_at(m, i)->va >> 12;
+
+        mc_json_item(to, (int64_t)page - (int64_t)before);
+        before = page;
     }
+    g_string_append_c(to, ']');
+    mc_json_arrays(to, cell_arrays, G_N_ELEMENTS(cell_arrays), m->cell);
+    g_string_append_c(to, '}');
+}
+
+static const McJsonArray block_arrays[] = {
+    MC_JSON_ARRAY("cell", McBlockColumn, cell, .steps = true),
+    MC_JSON_ARRAY("asked", McBlockColumn, asked),
+    MC_JSON_ARRAY("size", McBlockColumn, size),
+    MC_JSON_ARRAY("state", McBlockColumn, state),
+    MC_JSON_ARRAY("us", McBlockColumn, us),
+    MC_JSON_ARRAY("cache", McBlockColumn, cache),
+    MC_JSON_ARRAY("caller", McBlockColumn, caller),
+    MC_JSON_ARRAY("pages", McBlockColumn, pages),
+};
+
+static void put_blocks(GString *to, const McMapColumns *m)
+{
+    mc_json_key(to, "list");
+    g_string_append_c(to, '{');
+    mc_json_begin_list(to, "offset");
+    for (unsigned i = 0; i < m->block->len; i++) {
+        const McBlockColumn *b = &g_array_index(m->block, McBlockColumn, i);
+
+        mc_json_item(to, (int64_t)(b->va - cell_at(m, b->cell)->va));
+    }
+    g_string_append_c(to, ']');
+    mc_json_arrays(to, block_arrays, G_N_ELEMENTS(block_arrays), m->block);
     g_string_append_c(to, '}');
 }
 
 void mc_put_map(GString *to, const McMapColumns *m)
 {
-    static const char *const cell[] = {
-        "page", "space", "live", "pages", "freed", "blocks", "oldest", "cache",
-        "caller", "listed", NULL,
-    };
-    static const char *const block[] = {
-        "cell", "offset", "asked", "size", "state", "us", "cache", "caller",
-        "pages", NULL,
-    };
-
     mc_json_key(to, "map");
     g_string_append_c(to, '{');
     mc_json_integer(to, "cell_bytes", m->cell_bytes);
     mc_json_integer(to, "live", m->live);
     mc_json_integer(to, "blocks", m->blocks);
-    put_columns(to, m, "cells", cell, m->cell->len, cell_value);
-    put_columns(to, m, "list", block, m->block->len, block_value);
+    put_cells(to, m);
+    put_blocks(to, m);
     g_string_append_c(to, '}');
 }

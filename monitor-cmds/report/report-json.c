@@ -15,43 +15,30 @@
 
 /* ---- trees --------------------------------------------------------------- */
 
-/* Append the values of nodes in the other run. */
-static void put_base_values(GString *to, const GArray *tree)
-{
-    for (unsigned i = 0; i < MC_TREE_VALUES; i++) {
-        g_autofree char *key = g_strconcat(
-            "base_", mc_top_columns[mc_tree_value[i]].key, NULL);
-
-        mc_json_key(to, key);
-        g_string_append_c(to, '[');
-        for (unsigned k = 0; k < tree->len; k++) {
-            mc_json_item(to, g_array_index(tree, McTreeNode, k).base[i]);
-        }
-        g_string_append_c(to, ']');
-    }
-}
+static const McJsonArray tree_arrays[] = {
+    MC_JSON_ARRAY("depth", McTreeNode, depth),
+    MC_JSON_ARRAY("name", McTreeNode, name),
+    MC_JSON_ARRAY("cut", McTreeNode, cut),
+};
 
 static void put_tree(GString *to, const char *key, const GArray *tree,
                      bool compared)
 {
-    const char *const own[] = { "depth", "name", "cut" };
-
     mc_json_key(to, key);
     g_string_append_c(to, '{');
-    for (unsigned i = 0; i < 3 + MC_TREE_VALUES; i++) {
-        mc_json_key(to, i < 3 ? own[i] :
-                   mc_top_columns[mc_tree_value[i - 3]].key);
-        g_string_append_c(to, '[');
-        for (unsigned k = 0; k < tree->len; k++) {
-            const McTreeNode *n = &g_array_index(tree, McTreeNode, k);
+    mc_json_arrays(to, tree_arrays, G_N_ELEMENTS(tree_arrays), tree);
+    for (unsigned i = 0; i < MC_TREE_VALUES * (compared ? 2 : 1); i++) {
+        bool base = i >= MC_TREE_VALUES;
+        unsigned v = i % MC_TREE_VALUES;
+        g_autofree char *name = g_strconcat(
+            base ? "base_" : "", mc_top_columns[mc_tree_value[v]].key, NULL);
+        McJsonArray a = base ? (McJsonArray)
+                               MC_JSON_ARRAY(name, McTreeNode, base[0]) :
+                               (McJsonArray)
+                               MC_JSON_ARRAY(name, McTreeNode, value[0]);
 
-            mc_json_item(to, i == 0 ? n->depth : i == 1 ? n->name :
-                        i == 2 ? (int64_t)n->cut : n->value[i - 3]);
-        }
-        g_string_append_c(to, ']');
-    }
-    if (compared) {
-        put_base_values(to, tree);
+        a.at += v * a.size;
+        mc_json_arrays(to, &a, 1, tree);
     }
     g_string_append_c(to, '}');
 }

@@ -64,42 +64,12 @@ void mc_report_set_time(McReport *r, McTimeline *t, McTimeSteps *steps)
                          "the journal grew while it was read");
 }
 
-/* ---- columns ------------------------------------------------------------- */
-
-/* Return a value of row @i of a list. */
-typedef int64_t ValueFn(const void *row, McReport *r);
-
-/* Append a column; @step: differences to the row before. */
-static void put_column(GString *to, const char *key, const GArray *rows,
-                       ValueFn *value, McReport *r, bool differences)
-{
-    const unsigned size = g_array_get_element_size((GArray *)rows);
-    int64_t before = 0;
-
-    mc_json_key(to, key);
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < rows->len; i++) {
-        int64_t now = value(rows->data + (gsize)i * size, r);
-
-        mc_json_item(to, now - before);
-        before = differences ? now : 0;
-    }
-    g_string_append_c(to, ']');
-}
-
 /* ---- counters ------------------------------------------------------------ */
 
-static int64_t point_us(const void *p, McReport *r)
-{
-    (void)r;
-    return ((const McPoint *)p)->us;
-}
-
-static int64_t point_value(const void *p, McReport *r)
-{
-    (void)r;
-    return ((const McPoint *)p)->value;
-}
+static const McJsonArray point_arrays[] = {
+    MC_JSON_ARRAY("us", McPoint, us, .steps = true),
+    MC_JSON_ARRAY("value", McPoint, value, .steps = true),
+};
 
 static void put_counters(GString *to, McReport *r)
 {
@@ -114,8 +84,7 @@ static void put_counters(GString *to, McReport *r)
         g_string_append(to, i ? ",{" : "{");
         mc_json_integer(to, "name", mc_report_text(r, c->name ? c->name :
                                                  "everything"));
-        put_column(to, "us", points, point_us, r, true);
-        put_column(to, "value", points, point_value, r, true);
+        mc_json_arrays(to, point_arrays, G_N_ELEMENTS(point_arrays), points);
         g_string_append_c(to, '}');
     }
     g_string_append_c(to, ']');
@@ -123,22 +92,9 @@ static void put_counters(GString *to, McReport *r)
 
 /* ---- instants and modules ------------------------------------------------ */
 
-static int64_t instant_kind(const void *p, McReport *r)
-{
-    return mc_report_text(r, mc_instant_kind_name(((const McInstant *)
-                                                   p)->kind));
-}
-
-static int64_t instant_us(const void *p, McReport *r)
-{
-    (void)r;
-    return ((const McInstant *)p)->us;
-}
-
-static int64_t instant_name(const void *p, McReport *r)
-{
-    return mc_report_text(r, ((const McInstant *)p)->name);
-}
+static const McJsonArray instant_arrays[] = {
+    MC_JSON_ARRAY("us", McInstant, us, .steps = true),
+};
 
 static void put_instants(GString *to, McReport *r)
 {
@@ -146,40 +102,27 @@ static void put_instants(GString *to, McReport *r)
 
     mc_json_key(to, "instants");
     g_string_append_c(to, '{');
-    put_column(to, "kind", rows, instant_kind, r, false);
-    put_column(to, "us", rows, instant_us, r, true);
-    put_column(to, "name", rows, instant_name, r, false);
-    g_string_append_c(to, '}');
+    mc_json_begin_list(to, "kind");
+    for (unsigned i = 0; i < rows->len; i++) {
+        mc_json_item(to, mc_report_text(r, mc_instant_kind_name(
+            g_array_index(rows, McInstant, i).kind)));
+    }
+    g_string_append_c(to, ']');
+    mc_json_arrays(to, instant_arrays, G_N_ELEMENTS(instant_arrays), rows);
+    mc_json_begin_list(to, "name");
+    for (unsigned i = 0; i < rows->len; i++) {
+        mc_json_item(to, mc_report_text(r, g_array_index(rows, McInstant,
+                                                         i).name));
+    }
+    g_string_append(to, "]}");
 }
 
-static int64_t module_name(const void *p, McReport *r)
-{
-    return mc_report_text(r, ((const McLifetime *)p)->name);
-}
-
-static int64_t module_since(const void *p, McReport *r)
-{
-    (void)r;
-    return ((const McLifetime *)p)->since;
-}
-
-static int64_t module_until(const void *p, McReport *r)
-{
-    (void)r;
-    return ((const McLifetime *)p)->until;
-}
-
-static int64_t module_lane(const void *p, McReport *r)
-{
-    (void)r;
-    return ((const McLifetime *)p)->lane;
-}
-
-static int64_t module_unloaded(const void *p, McReport *r)
-{
-    (void)r;
-    return ((const McLifetime *)p)->unloaded;
-}
+static const McJsonArray module_arrays[] = {
+    MC_JSON_ARRAY("since", McLifetime, since, .steps = true),
+    MC_JSON_ARRAY("until", McLifetime, until, .steps = true),
+    MC_JSON_ARRAY("lane", McLifetime, lane),
+    MC_JSON_ARRAY("unloaded", McLifetime, unloaded),
+};
 
 static void put_modules(GString *to, McReport *r)
 {
@@ -187,11 +130,13 @@ static void put_modules(GString *to, McReport *r)
 
     mc_json_key(to, "modules");
     g_string_append_c(to, '{');
-    put_column(to, "name", rows, module_name, r, false);
-    put_column(to, "since", rows, module_since, r, true);
-    put_column(to, "until", rows, module_until, r, true);
-    put_column(to, "lane", rows, module_lane, r, false);
-    put_column(to, "unloaded", rows, module_unloaded, r, false);
+    mc_json_begin_list(to, "name");
+    for (unsigned i = 0; i < rows->len; i++) {
+        mc_json_item(to, mc_report_text(r, g_array_index(rows, McLifetime,
+                                                         i).name));
+    }
+    g_string_append_c(to, ']');
+    mc_json_arrays(to, module_arrays, G_N_ELEMENTS(module_arrays), rows);
     g_string_append_c(to, '}');
 }
 
@@ -322,47 +267,28 @@ static GArray *few_cells(const McReport *r)
     return list;
 }
 
-static int64_t cell_row(const void *p, McReport *r)
-{
-    (void)r;
-    return ((const McStepCell *)p)->row;
-}
+static const McJsonArray cell_arrays[] = {
+    MC_JSON_ARRAY("row", McStepCell, row, .steps = true),
+    MC_JSON_ARRAY("step", McStepCell, step, .steps = true),
+};
 
-static int64_t cell_step(const void *p, McReport *r)
+static void put_cells(GString *to, const GArray *cells)
 {
-    (void)r;
-    return ((const McStepCell *)p)->step;
-}
-
-static void put_values(GString *to, const GArray *cells, McStepValue v)
-{
-    mc_json_key(to, mc_step_value_name(v));
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < cells->len; i++) {
-        mc_json_item(to, g_array_index(cells, McStepCell, i).value[v]);
-    }
-    g_string_append_c(to, ']');
-}
-
-static void put_cells(GString *to, const GArray *cells, McReport *r)
-{
-    put_column(to, "row", cells, cell_row, r, true);
-    put_column(to, "step", cells, cell_step, r, true);
+    mc_json_arrays(to, cell_arrays, G_N_ELEMENTS(cell_arrays), cells);
     for (McStepValue v = 0; v < MC_STEP__COUNT; v++) {
-        put_values(to, cells, v);
+        McJsonArray a = MC_JSON_ARRAY(mc_step_value_name(v), McStepCell,
+                                      value[0]);
+
+        a.at += v * a.size;
+        mc_json_arrays(to, &a, 1, cells);
     }
 }
 
-static void put_nodes(GString *to, const char *key, const GArray *node,
-                      unsigned tree)
-{
-    mc_json_key(to, key);
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < node->len; i++) {
-        mc_json_item(to, ((const unsigned *)node->data)[2 * i + tree]);
-    }
-    g_string_append_c(to, ']');
-}
+/* The two nodes in which stacks end. */
+static const McJsonArray node_arrays[] = {
+    { "down", 0, sizeof(unsigned) },
+    { "up", sizeof(unsigned), sizeof(unsigned) },
+};
 
 static void put_steps(GString *to, McReport *r)
 {
@@ -375,17 +301,16 @@ static void put_steps(GString *to, McReport *r)
     mc_json_integer(to, "origin", (int64_t)span.origin);
     mc_json_integer(to, "width", (int64_t)span.width);
     mc_json_integer(to, "n", span.n);
-    put_nodes(to, "down", stacks->node, 0);
-    put_nodes(to, "up", stacks->node, 1);
+    mc_json_arrays(to, node_arrays, G_N_ELEMENTS(node_arrays), stacks->node);
     mc_json_key(to, "stacks");
     g_string_append_c(to, '{');
-    put_cells(to, stacks->cell, r);
+    put_cells(to, stacks->cell);
     g_string_append(to, "}");
     mc_json_key(to, "tables");
     g_string_append_c(to, '[');
     for (unsigned i = 1; i < list->len; i++) {
         g_string_append(to, i > 1 ? ",{" : "{");
-        put_cells(to, g_array_index(list, Cells, i).cell, r);
+        put_cells(to, g_array_index(list, Cells, i).cell);
         g_string_append_c(to, '}');
     }
     g_string_append(to, "]}");

@@ -136,3 +136,35 @@ void mc_json_ids(GString *s, const char *key, const GArray *ids)
     }
     g_string_append_c(s, ']');
 }
+
+static int64_t number_at(const char *at, unsigned size)
+{
+    switch (size) {
+    case 1:
+        return *(const uint8_t *)at;
+    case 4:
+        return *(const uint32_t *)at;
+    default:
+        return *(const int64_t *)at;
+    }
+}
+
+void mc_json_arrays(GString *s, const McJsonArray *a, unsigned n,
+                    const GArray *rows)
+{
+    const unsigned size = g_array_get_element_size((GArray *)rows);
+
+    for (const McJsonArray *end = a + n; a < end; a++) {
+        int64_t before = 0;
+
+        mc_json_begin_list(s, a->key);
+        for (unsigned i = 0; i < rows->len; i++) {
+            int64_t now = number_at(rows->data + (gsize)i * size + a->at,
+                                    a->size);
+
+            mc_json_item(s, now - before);
+            before = a->steps ? now : 0;
+        }
+        g_string_append_c(s, ']');
+    }
+}

@@ -15,6 +15,8 @@
 #define MC_PUT_H
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /** mc_put_hex() - append @v in hex, with at least @digits digits */
@@ -45,6 +47,24 @@ void mc_json_text(GString *s, const char *key, const char *text);
 void mc_json_begin_list(GString *s, const char *key);
 /** mc_json_item() - append a number to a list */
 void mc_json_item(GString *s, int64_t v);
+/**
+ * struct McJsonArray - a number that each struct of an array has
+ * @key: of the list in JSON
+ * @at, @size: its offset and size; 8 bytes have a sign
+ * @steps: append the differences to the struct before, which are shorter when
+ *         they are compressed
+ */
+typedef struct McJsonArray {
+    const char *key;
+    uint16_t at, size;
+    bool steps;
+} McJsonArray;
+#define MC_JSON_ARRAY(key_, Row, member_, ...) \
+    { .key = key_, .at = offsetof(Row, member_), \
+      .size = sizeof(((Row *)0)->member_), __VA_ARGS__ }
+/** mc_json_arrays() - append @n keys with lists of the numbers of @rows */
+void mc_json_arrays(GString *s, const McJsonArray *a, unsigned n,
+                    const GArray *rows);
 /** mc_json_next() - append the comma before the next value of a list */
 void mc_json_next(GString *s);
 /** mc_json_ids() - append a key and a list; @ids: unsigned */

@@ -37,7 +37,7 @@ static bool passes(const McTest *t, const void *row)
 {
     const uint8_t *at = place_of(row, t->via, t->at);
     uint64_t n = at ? read_number(at, t->size) : 0;
-    bool set = t->one_of ? at && t->one_of >> n & 1 :
+    bool set = t->one_of ? at && n < 64 && t->one_of >> n & 1 :
                t->mask ? n & t->mask : n;
 
     return set != t->no;

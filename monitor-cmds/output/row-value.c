@@ -33,7 +33,7 @@ static uint64_t read_number(const uint8_t *at, unsigned size)
     }
 }
 
-static bool passes(const McTest *t, const void *row)
+static bool matches(const McTest *t, const void *row)
 {
     const uint8_t *at = place_of(row, t->via, t->at);
     uint64_t n = at ? read_number(at, t->size) : 0;
@@ -46,7 +46,7 @@ static bool passes(const McTest *t, const void *row)
 bool mc_applies(const McOut *o, const McColumn *c, const void *row)
 {
     return (!(c->flags & MC_V) || o->verbose) &&
-           (!c->only.size || passes(&c->only, row)) &&
+           (!c->only.size || matches(&c->only, row)) &&
            (!c->when || c->when(o, row));
 }
 

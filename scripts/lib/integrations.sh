@@ -51,7 +51,8 @@ syzkaller_vendor=475a4c203afb8b7d3af51c4fd32bb170ff32a45e
 
 # syzkaller_key: print what the program is built from.
 syzkaller_key() {
-    echo "${KA_SYZKALLER:-$syzkaller_commit} $(hash_files "$syzkaller_source")"
+    echo "${KA_SYZKALLER:-$syzkaller_commit}" \
+        "$(hash_files "$syzkaller_source") reports"
 }
 
 # syzkaller_checkout FOLDER: make a tree of syzkaller's sources.
@@ -89,8 +90,9 @@ do_syzkaller() {
 }
 
 # syzkaller_build TMP: build TMP/result/report from TMP/go, by a Go of a newer
-# release of the distribution. Not as a module, because the versions that the
-# tree's go.mod wants would have to be fetched.
+# release of the distribution, and copy the logs that its tests have. Not as a
+# module, because the versions that the tree's go.mod wants would have to be
+# fetched.
 syzkaller_build() {
     local tmp=$1
     apt_view amd64-newer
@@ -99,6 +101,8 @@ syzkaller_build() {
     env GO111MODULE=off GOPATH="$tmp/go" GOCACHE="$tmp/cache" CGO_ENABLED=0 \
         "$tmp/toolchain/usr/lib/go-1.24/bin/go" build \
         -o "$tmp/result/report" "$syzkaller_source"
+    cp -r "$tmp/go/src/github.com/google/syzkaller/pkg/report/testdata/linux/\
+report" "$tmp/result/reports"
     syzkaller_key >"$tmp/result/key"
 }
 

@@ -91,6 +91,9 @@ def parse_args(argv):
                     help='sweep after at most S seconds (default 600)')
     ap.add_argument('--marker', metavar='TEXT',
                     help='sweep when the console shows this text')
+    ap.add_argument('--no-health', dest='health', action='store_false',
+                    help="do not report what the guest's kernel says of itself "
+                         'in its log: oops, warning, lockup and so on')
     ap.add_argument('--slab-check', action='store_true',
                     help="also compare the kernel's lists of free objects with "
                          "the blocks (ka slab check)")

@@ -59,7 +59,8 @@ class Finding:
     row      the object of ka
     blocks   how many blocks the row stands for
     hidden   why it does not fail the build, or None
-    kasan    the words of KASAN or kmemleak, if they were asked for
+    kasan    the words of KASAN or kmemleak, if they were asked for; of a report
+             of the kernel its own words
     """
     kind: str
     title: str
@@ -184,6 +185,7 @@ class Report:
     facts      {name: value} of the run: kernel, arch, versions
     stat       the object of ka stat
     top        rows of ka top --by stack, if they were asked for
+    console    of a VM that was lost
     swept      when findings were looked for and in how much, for people
     unwritten  what could not be written, a line each
     """
@@ -194,6 +196,7 @@ class Report:
     stat: dict = dataclasses.field(default_factory=dict)
     top: list = dataclasses.field(default_factory=list)
     started: datetime.datetime = dataclasses.field(default_factory=now)
+    console: str = ''
     swept: str = ''
     unwritten: list = dataclasses.field(default_factory=list)
     seconds: float = 0

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the kinds of findings mean, from the tables of the library."""
+"""What the kinds of findings mean, from the tables of the library, and of the
+reports of kernels."""
 import functools
 import os
 import re
 
+from . import health_kinds
 from ..prepared import ROOT
 
 API = os.path.join(ROOT, 'kalloc-tracer', 'api')
@@ -17,7 +19,7 @@ GROWTH = 'more bytes are live than the limit allows, since a mark of the run'
 @functools.lru_cache(maxsize=None)
 def meanings():
     """{kind: what it means, in one line}."""
-    found = {'leak': LEAK, 'growth': GROWTH}
+    found = {'leak': LEAK, 'growth': GROWTH, **health_kinds.MEANINGS}
     for table in TABLES:
         with open(os.path.join(API, table), encoding='utf-8') as f:
             for kind, text in ROW.findall(f.read()):

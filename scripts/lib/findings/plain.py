@@ -11,7 +11,10 @@ SCHEMA = 1
 def finding(f):
     return {'kind': f.kind, 'title': f.title, 'alt': list(f.alt),
             'fold': f.fold, 'exact': f.exact, 'weak': f.weak,
-            'blocks': f.blocks, 'hidden': f.hidden, 'text': f.text}
+            'blocks': f.blocks, 'hidden': f.hidden, 'text': f.text,
+            'stacks': [{'what': what, 'frames': [frame.text for frame in
+                                                 frames]}
+                       for what, frames in f.stacks]}
 
 
 def render(report):

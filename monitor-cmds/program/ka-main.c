@@ -32,8 +32,10 @@ static const char usage[] =
     "                                           write sums by stack for other\n"
     "                                           tools; without FORMAT list\n"
     "                                           the formats\n"
-    "       ka -f FILE|-q SOCKET report -o FILE.html\n"
-    "                                           write a page for browsers\n"
+    "       ka -f FILE|-q SOCKET report -o FILE.html [--findings FILE]\n"
+    "                                           write a page for browsers,\n"
+    "                                           with what scripts/sweep\n"
+    "                                           --json FILE has\n"
     "       ka --vmlinux FILE lines             add lines to the answers on\n"
     "                                           standard input: to stat -j,\n"
     "                                           base -v -j, and others with\n"
@@ -237,15 +239,15 @@ static int ask_vm(const Options *o, char **word)
 
 /* ---- -o FILE of other commands ------------------------------------------- */
 
-/* Remove -o and its value from the words. Return the value, NULL if it is not
- * there. */
-static const char *take_output(char **word)
+/* Remove an option and its value from the words. Return the value, NULL if it
+ * is not there. */
+static const char *take_option(char **word, const char *option)
 {
     const char *path = NULL;
     char **to = word;
 
     for (char **from = word; *from; from++) {
-        if (!strcmp(*from, "-o") && from[1]) {
+        if (!strcmp(*from, option) && from[1]) {
             path = *++from;
         } else {
             *to++ = *from;
@@ -310,7 +312,8 @@ static int write_file(const Options *o, char **word)
     KaExport what = export_of(o);
     int rc;
 
-    what.path = take_output(word);
+    what.path = take_option(word, "-o");
+    what.findings = report ? take_option(word, "--findings") : NULL;
     rc = report ? ka_report(&what, word) : ka_export(&what, word);
     return rc == KA_NOT_HERE ? run_command(o, word) : rc;
 }
@@ -364,7 +367,7 @@ int main(int argc, char **argv)
         return fail("--cells takes no command", argv[first]);
     }
     path = g_strcmp0(argv[first], "symbols") ? NULL :
-           take_output(argv + first);
+           take_option(argv + first, "-o");
     if (path) {
         return write_symbols(&o, argv + first, path);
     }

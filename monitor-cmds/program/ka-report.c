@@ -4,7 +4,9 @@
  * them as a page for browsers. Called by main() of the program `ka`, on its
  * only thread.
  *
- * With --base FILE the page compares with another journal, which is read whole.
+ * With --findings FILE the page has what scripts/sweep found, which is more
+ * than a journal or VM tells: the end of the run, and the scan for leaks. With
+ * --base FILE the page compares with another journal, which is read whole.
  * The sums are those of `ka top` by stack, caller, cache, task, module and
  * size, the errors are those of `ka error`. The page is written here, and not
  * by QEMU: the user of a monitor names no path to QEMU.
@@ -13,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "monitor-cmds/program/job-reader.h"
 #include "monitor-cmds/program/ka.h"
 #include "monitor-cmds/program/leak-reader.h"
 #include "monitor-cmds/program/map-reader.h"
@@ -194,6 +197,18 @@ static int read_base(McReport *r, const char *path)
     return rc;
 }
 
+/* Read the findings of the job, before the journal, which takes longer. */
+static bool read_job(const KaExport *what, McReport *r)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (!what->findings || ka_report_read_job(r, what->findings, &error)) {
+        return true;
+    }
+    fprintf(stderr, "ka: report: %s\n", error->message);
+    return false;
+}
+
 int ka_report(const KaExport *what, char **word)
 {
     g_autoptr(McReport) r = mc_report_new();
@@ -209,6 +224,9 @@ int ka_report(const KaExport *what, char **word)
         fputs("ka: report: this is a page for browsers; write it with -o "
               "FILE.html\n", stderr);
         return KA_BAD_LINE;
+    }
+    if (!read_job(what, r)) {
+        return KA_NO_ANSWER;
     }
     if (base) {
         rc = read_base(r, base);

@@ -39,13 +39,15 @@ int ka_query_replay(KtReplay *r, const char *path, const char *line,
  *  blanks are quoted */
 char *ka_join_words(char **words);
 /** struct KaExport - what to export, and where to; @file or @socket is set;
- *  @path: NULL: to standard output; @lines: (nullable) lines of source are
- *  wanted, and from where. All borrowed */
+ *  @path: NULL: to standard output; @findings: (nullable) the file of ka report
+ *  --findings; @lines: (nullable) lines of source are wanted, and from where.
+ *  All borrowed */
 typedef struct KaExport {
     const char *file;
     const char *socket;
     uint64_t until_us;
     const char *path;
+    const char *findings;
     const KaLinesFiles *lines;
 } KaExport;
 /** ka_has_stacks() - return true if the answer to these words can have frames

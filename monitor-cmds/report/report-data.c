@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "monitor-cmds/report/job.h"
 #include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/map-columns.h"
 
@@ -64,6 +65,7 @@ static void free_one(McReport *r)
     g_array_unref(r->card);
     mc_leak_groups_free(r->leaks);
     mc_map_columns_free(r->map);
+    mc_job_free(r->job);
     mc_timeline_free(r->timeline);
     mc_time_steps_free(r->steps);
     g_free(r->place[0]);

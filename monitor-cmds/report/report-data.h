@@ -72,6 +72,7 @@ typedef struct McReportCard {
 } McReportCard;
 
 typedef struct McLeakGroups McLeakGroups;
+typedef struct McJob McJob;
 
 /**
  * struct McReport - what the page shows
@@ -83,6 +84,7 @@ typedef struct McLeakGroups McLeakGroups;
  * @card: McReportCard, the first errors
  * @errors: number of all errors
  * @leaks, @map: see leak-groups.h, map-columns.h
+ * @job: (nullable) what scripts/sweep found, see job.h
  * @base: (nullable, owned) another run, with which the page compares this one
  * @joined: this run or the other one of such a page; @strings are of both
  * @timeline, @steps: (nullable) of a journal, see report-time.h
@@ -99,6 +101,7 @@ typedef struct McReport {
     uint64_t errors;
     McLeakGroups *leaks;
     struct McMapColumns *map;
+    McJob *job;
     struct McReport *base;
     bool joined;
     McTimeline *timeline;

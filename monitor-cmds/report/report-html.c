@@ -17,6 +17,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "monitor-cmds/report/job.h"
 #include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/page-files.h"
 
@@ -99,6 +100,21 @@ static void put_errors(GString *to, const McReport *r)
     g_string_append(to, "</ul>\n");
 }
 
+static void put_job(GString *to, const McReport *r)
+{
+    g_autofree char *summary = mc_job_summary(r);
+    unsigned n = MIN(r->job->card->len, MC_REPORT_PLAIN_ROWS);
+
+    put_element(to, "h2", summary);
+    g_string_append(to, "<ul>");
+    for (unsigned i = 0; i < n; i++) {
+        const McJobCard *c = &g_array_index(r->job->card, McJobCard, i);
+
+        put_element(to, "li", mc_strings_text(r->strings, c->name));
+    }
+    g_string_append(to, "</ul>\n");
+}
+
 static void put_plain(GString *to, const McReport *r)
 {
     const McHeapProfile *p = r->profile;
@@ -111,6 +127,9 @@ static void put_plain(GString *to, const McReport *r)
         put_element(to, "li", p->note->pdata[i]);
     }
     g_string_append(to, "</ul>\n");
+    if (r->job) {
+        put_job(to, r);
+    }
     put_errors(to, r);
     put_element(to, "p", mc_strings_text(r->strings, r->leaks->scan));
     put_stacks(to, p);

@@ -3,13 +3,14 @@
  * The data of a page as JSON: columns, with texts as numbers of one table.
  */
 #include "monitor-cmds/report/findings.h"
-#include "monitor-cmds/table/put.h"
+#include "monitor-cmds/report/job.h"
 #include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/map-columns.h"
 #include "monitor-cmds/report/report-data.h"
 #include "monitor-cmds/report/joined-tables.h"
 #include "monitor-cmds/report/report-time.h"
 #include "monitor-cmds/report/stack-tree.h"
+#include "monitor-cmds/table/put.h"
 
 #include <string.h>
 
@@ -230,6 +231,7 @@ void mc_put_report_json(GString *to, McReport *r)
     put_trees(to, r);
     put_heads(to);
     put_tables(to, r);
+    mc_put_job(to, r);
     put_cards(to, r);
     mc_put_leaks(to, r->leaks);
     mc_put_map(to, r->map);

@@ -89,7 +89,7 @@ function fillErrors(data) {
         plural(data.errors, "error") + ", " +
         plural(data.findings.length, "finding") +
         (left > 0 ? " of the first " + formatCount(data.cards.length) : "") :
-        "No errors were found.";
+        "ka error lists none.";
     data.findings.forEach((finding, i) => {
         byId("cards").append(...findingCards(
             finding, data.cards.filter((c, k) => data.finding_of[k] === i),

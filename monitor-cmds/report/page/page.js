@@ -86,6 +86,7 @@ function start(data) {
     connect(flame);
     const tables = new Tables(data);
     const timeline = startTimeline(data, flame, tables);
+    fillJob(data);
     fillErrors(data);
     fillLeaks(data);
     const map = connectMap(data);

@@ -2,7 +2,7 @@
 /* The page: no name gets out of its place, and limits are kept and counted. */
 #include "tests/lib/test-main.h"
 #include "tests/lib/export-world.h"
-#include "monitor-cmds/table/put.h"
+#include "monitor-cmds/report/job.h"
 #include "monitor-cmds/report/report-html.h"
 
 #include <stdlib.h>
@@ -121,10 +121,62 @@ static void readers_without_scripts_get_the_first_stacks(void)
     g_assert_nonnull(strstr(page, "<li>missing: something</li>"));
 }
 
+/* (owned) The summary of a job. */
+static char *summary_of(unsigned failing, unsigned hidden, const char *problem)
+{
+    g_autoptr(McReport) r = mc_report_new();
+
+    r->job = mc_job_new(r);
+    r->job->failing = failing;
+    r->job->hidden = hidden;
+    r->job->problem = mc_report_text(r, problem);
+    return mc_job_summary(r);
+}
+
+static void only_a_clean_job_found_nothing(void)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        g_autofree char *text = summary_of(i & 1, i & 2, i & 4 ? "hung" : "");
+
+        g_assert_cmpint(!strcmp(text, "No errors were found."), ==, i == 0);
+        g_assert_cmpint(strstr(text, "not complete: hung") != NULL, ==,
+                        i >> 2 & 1);
+        g_assert_cmpint(g_str_has_prefix(text, "1 finding"), ==, i & 1);
+    }
+}
+
+static void a_job_is_text_and_has_limits(void)
+{
+    g_autoptr(McReport) r = mc_report_new();
+    g_autofree char *long_text = g_strnfill(MC_JOB_LINES + 3, '\n');
+    g_autofree char *page = NULL;
+
+    r->job = mc_job_new(r);
+    r->job->failing = 1;
+    mc_job_text(r, &r->job->detail, long_text);
+    for (unsigned i = 0; i < MC_JOB_CARDS + 7; i++) {
+        McJobCard *c = mc_job_add(r->job);
+
+        if (c) {
+            c->name = c->kind = c->fold = mc_report_text(r, MARKUP);
+            mc_job_text(r, &c->text, MARKUP);
+        }
+    }
+    g_assert_cmpuint(r->job->detail.line->len, ==, MC_JOB_LINES);
+    g_assert_cmpuint(r->job->detail.more, ==, 3);
+    g_assert_cmpuint(r->job->more, ==, 7);
+    page = page_of(r);
+    g_assert_true(g_str_is_ascii(page));
+    g_assert_cmpuint(count(page, "<img"), ==, 0);
+    g_assert_null(strstr(page, "No errors were found"));
+}
+
 static const TestCase cases[] = {
     { "/report-html/names", names_stay_text },
     { "/report-html/rows", rows_beyond_the_limit_are_added_up },
     { "/report-html/cards", cards_beyond_the_limit_are_counted },
+    { "/report-html/job-summary", only_a_clean_job_found_nothing },
+    { "/report-html/job", a_job_is_text_and_has_limits },
     { "/report-html/no-scripts", readers_without_scripts_get_the_first_stacks },
 };
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Check that man pages and docs/commands.md are what scripts/gen-docs writes.
+"""Check that man pages, docs/commands.md and the tables of exit statuses are
+what scripts/gen-docs writes.
 
 usage: scripts/check docs [--tap] [--build FOLDER]
 """

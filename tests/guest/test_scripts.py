@@ -22,8 +22,9 @@ import unittest.mock
 
 from lib.tap import Tap
 from scripts import ka
-from scripts.lib import files, statuses
-from scripts.lib.findings import baseline, finding, suppress
+from scripts.lib import docs, files, statuses
+from scripts.lib.findings import (
+    baseline, ends, finding, hang, scenario, suppress)
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import ROOT
 from scripts.lib.qmp import GuestError
@@ -67,10 +68,13 @@ class Vm:
         return {'running': True, 'status': 'running'}
 
 
-def waited(console, marker=None, timeout=0.01):
+def waited(console, marker=None, timeout=0.01, until_timeout=True):
+    """Return the end of a guest that runs on."""
     args = types.SimpleNamespace(timeout=timeout, marker=marker,
-                                 console=False, max_growth=[])
-    return sweep.wait(Vm(console), args)
+                                 console=False, max_growth=[],
+                                 until_timeout=until_timeout)
+    end = ends.wait(Vm(console), args)
+    return end.why, end.problem
 
 
 PANIC = '[    1.0] Kernel panic - not syncing: sysrq triggered crash\n'
@@ -90,6 +94,180 @@ with tap.test('sweep: a marker does not hide a panic'):
     why, problem = waited(PANIC + 'marked\n', marker='marked')
     assert why == 'marker' and 'sysrq' in problem, (why, problem)
     assert waited('marked\n', marker='marked') == ('marker', None)
+
+with tap.test('sweep: a guest that runs on is hung, unless it is meant to'):
+    args = types.SimpleNamespace(timeout=0.01, marker=None, console=False,
+                                 max_growth=[], until_timeout=False)
+    end = ends.wait(Vm('login:\n'), args)
+    assert (end.why, end.problem, end.hung) == ('timeout', None, True), end
+    args.until_timeout = True
+    end = ends.wait(Vm('login:\n'), args)
+    assert (end.why, end.problem, end.hung) == ('timeout', None, False), end
+
+with tap.test('sweep: a text that is expected is a finding, or a problem'):
+    args = types.SimpleNamespace(expect=['passed', 'login'])
+    for end, found, problems_ in (
+            (ends.End('end', None, 'login:'), 1, 0),
+            (ends.End('end', None, 'login: passed'), 0, 0),
+            (ends.End('panic', 'the guest panicked', 'login:'), 0, 1),
+            (ends.End('timeout', None, 'login:', hung=True), 0, 1)):
+        made = ends.expect_findings(args, end)
+        assert len(made) == found, (end, made)
+        assert len([*ends.why_not_expected(args, end)]) == problems_, end
+    one, = ends.expect_findings(args, ends.End('end', None, 'login'))
+    assert one.title == 'expected text is missing: passed', one
+
+with tap.test('sweep: in which phase a guest hangs'):
+    for text, calls, tasks, want in (
+            ('', [], [], 'no kernel'),
+            ('[ 0.0] Linux version 6.12\n', [], [], 'was booting'),
+            ('Linux version 6\n', ['do_initcalls+0x1'],
+             [{'pid': 1, 'mm': '0x0'}], 'was booting'),
+            ('Linux version 6\n Run /init as init process\n', [], [],
+             'user space'),
+            ('', [], [{'pid': 1, 'mm': '0xffff888000001000'}], 'user space'),
+            ('KA-READY\n', ['device_shutdown+0x10', 'kernel_power_off+0x2'],
+             [], 'shutting down'),
+            ('KA-READY\n[ 9.0] reboot: Power down\n', [], [],
+             'shutting down'),
+            ('KA-READY\n', [], [{'pid': 70, 'comm': 'poweroff'}],
+             'shutting down'),
+            ('KA-READY\n', ['kernel_power_off_late+0x1'], [], 'user space')):
+        found = hang.phase(hang.Signs(text, calls, tasks))
+        assert want in found, (text, calls, tasks, found)
+
+
+
+class Hung:
+    """A stand-in for a guest that is stopped. ANSWERS: {command: its text}."""
+
+    def __init__(self, **answers):
+        self.answers = answers
+
+    @property
+    def ka(self):
+        return ka.Monitor(self.hmp_qmp)
+
+    def hmp_qmp(self, line):
+        return self.answers.get(line.split()[1], '{"fail":"not now"}')
+
+
+def json_lines(*rows):
+    return ''.join(json.dumps(row) + '\n' for row in rows)
+
+
+with tap.test('sweep: what a guest that hangs did is told, and has limits'):
+    tasks = [{'type': 'task', 'pid': n, 'state': 'D', 'text': f'task {n}'}
+             for n in range(1, 100)]
+    where, text = hang.describe(Hung(
+        bt=json_lines(
+            {'type': 'vcpu_stack', 'cpu': 0, 'stop': 'user', 'stack': []},
+            {'type': 'vcpu_stack', 'cpu': 1, 'stop': 'end', 'stack_symbols':
+             [f'f{n}+0x1' for n in range(99)]},
+            {'type': 'vcpu_stack', 'cpu': 2, 'stop': 'user',
+             'stack_symbols': ['in_a_call+0x1']}),
+        task=json_lines(*tasks), log=json_lines(
+            {'type': 'log', 'text': 'Run /init as init process'})),
+        'a line\n' * 1000 + 'the last one\n')
+    lines = text.split('\n')
+    assert where == 'user space was running', where
+    assert lines[:3] == ['vcpu0 runs user code', 'vcpu1 99 frames, end',
+                         '  f0+0x1'], lines
+    assert 'vcpu2 1 frames, user' in lines, lines
+    assert '  (59 more frames)' in lines and '  (79 more tasks)' in lines
+    assert lines[-1] == '  the last one' and len(lines) < 90, lines
+
+with tap.test('sweep: without stacks a guest that hangs has its counters'):
+    where, text = hang.describe(Hung(registers=(
+        'RAX=0 RIP=ffffffff81000010 RFL=1\nRIP=00007f0000000020 RFL=2\n')),
+        '')
+    assert where == 'no kernel was running yet', where
+    assert text.split('\n') == [
+        'ka bt: not now', 'vcpu0 at ffffffff81000010',
+        'vcpu1 at 00007f0000000020'], text
+
+REPORT = 'KA-DONE %s %s\n'
+
+
+def scenario_of(*words):
+    made = scenario.Scenario(sweep.parse_args(words)[0])
+    return made, made.token
+
+
+with tap.test('sweep: a script that fails is a finding, with what insmod said'):
+    made, token = scenario_of('--run', 'x.sh')
+    assert made.words[0] == 'ka.token=' + token
+    for said, want in (
+            ("insmod: can't insert '/share/x.ko': Invalid argument", 'insmod '
+             'x.ko: Invalid argument'),
+            ("insmod: can't insert 'gone.ko': No such file or directory",
+             'insmod gone.ko: No such file or directory'),
+            ('insmod: ERROR: could not insert module /m/x.ko: Invalid module '
+             'format', 'insmod x.ko: Invalid module format'),
+            ("modprobe: ERROR: could not insert 'x': Unknown symbol in "
+             'module', 'modprobe x: Unknown symbol in module'),
+            ('modprobe: FATAL: Module xyz not found in directory /lib/modules',
+             'modprobe xyz: module not found'),
+            ('modprobe: module xyz not found in modules.dep',
+             'modprobe xyz: module not found'), ('ls: x: no', '')):
+        console = f'boot\nKA-BEGIN {token}\n{said}\n' + REPORT % (1, token)
+        one, = made.findings(console)
+        assert one.title == 'scenario failed: status 1' + (
+            want and ': ' + want), one
+        assert said in one.text and 'boot' not in one.text, one.text
+        assert not [*made.why_not_known(console)]
+    one, = made.findings(REPORT % (139, token))
+    assert one.title == 'scenario failed: status 139 (SIGSEGV)', one
+
+with tap.test('sweep: only its own token reports a status'):
+    made, token = scenario_of('--run', 'x.sh')
+    other, _ = scenario_of('--append', 'ka.run=work')
+    for console in ('KA-DONE 1\n', REPORT % (1, 'f' * 16),
+                    f'Command line: ka.token={token} ka.run=ka-sweep\n',
+                    f'+ printf KA-DONE $status {token}\n'):
+        assert not made.findings(console), console
+        why, = made.why_not_known(console)
+        assert 'never began' in why, why
+        assert not [*other.why_not_known(console)]
+    assert not made.findings(REPORT % (0, token))
+    why, = made.why_not_known(f'KA-BEGIN {token}\n')
+    assert 'did not come to its end' in why
+    one, = other.findings(REPORT % (99, other.token))
+    assert one.kind == 'scenario'
+    assert scenario_of()[0].words == []
+
+with tap.test('sweep: the script and the folder of --share are in /share'):
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + '/x.sh', 'w', encoding='ascii') as f:
+            f.write('exit 7\n')
+        made, token = scenario_of('--run', folder + '/x.sh', '--share', folder)
+        made.make_share(folder + '/made')
+        assert sorted(os.listdir(folder + '/made')) == [
+            'ka-scenario.sh', 'ka-sweep.sh', 'x.sh']
+        with open(folder + '/made/ka-sweep.sh', encoding='ascii') as f:
+            text = f.read().replace('/share', folder + '/made')
+        done = subprocess.run(['sh', '-c', text.replace('sleep 2', ':')],
+                              text=True, capture_output=True, check=False)
+        assert done.returncode == 7 and not done.stderr, done
+        one, = made.findings(done.stdout)
+        assert one.title == 'scenario failed: status 7', one
+
+with tap.test('sweep: the line of a marker is read to its end'):
+    class Slow(Vm):
+        """A guest that prints a line in two parts."""
+        parts = ['KA-DO', 'KA-DONE', 'KA-DONE 1 token\n']
+
+        def __init__(self):     # pylint: disable=super-init-not-called
+            pass
+
+        @property
+        def console(self):
+            return self.parts.pop(0) if len(self.parts) > 1 else self.parts[0]
+
+    args = types.SimpleNamespace(timeout=10, marker='KA-DONE', console=False,
+                                 max_growth=[], until_timeout=False)
+    end = ends.wait(Slow(), args)
+    assert end.why == 'marker' and end.console == 'KA-DONE 1 token\n', end
 
 with tap.test('sweep: of a guest that prints nothing a panic is not known'):
     why, problem = waited('\n')
@@ -219,8 +397,8 @@ with tap.test('sweep: suppressions and the baseline hide findings'):
     made = [finding.from_leak(json.loads(LEAK % (fold, 'x')), fold)
             for fold in ('a' * 8, 'b' * 8, 'c' * 8)]
     made[0].row['alloc_symbols'] = ['g+0x1']
-    sweep.hide(made, [suppress.Suppression('leak g', 1)],
-               baseline.Baseline('bbbbbbbb leak in f\n'))
+    sweep.Known([suppress.Suppression('leak g', 1)],
+                baseline.Baseline('bbbbbbbb leak in f\n')).hide(made)
     assert [f.hidden for f in made] == [
         'suppressed by: leak g', 'known: bbbbbbbb', None]
 
@@ -241,6 +419,7 @@ with tap.test('sweep: each --append adds words, as those of ka-run do'):
         assert sweep.start(options, [])['cmdline'] == 'quiet panic=0'
         options, _ = sweep.parse_args([])
         assert sweep.start(options, [])['cmdline'] == ''
+        assert sweep.start(options, [], ['a=b'])['cmdline'] == 'a=b'
 
 
 with tap.test('sweep: the command lines of docs/ci.md and README.md are right'):
@@ -258,7 +437,7 @@ with tap.test('the exit statuses of docs/ and --help are those of the code'):
     for program, page in ('sweep', 'ci'), ('fault-sweep', 'fault-sweep'):
         with open(os.path.join(ROOT, 'docs', page + '.md'),
                   encoding='utf-8') as f:
-            assert statuses.markdown(program) in f.read(), page
+            assert f.read() == docs.with_tables(page + '.md'), page
         text = subprocess.run(
             [os.path.join(ROOT, 'scripts', program), '--help'], text=True,
             capture_output=True, check=True).stdout

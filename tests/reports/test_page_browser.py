@@ -16,6 +16,10 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import exports      # noqa: E402  (needs the path above)
 import webdriver    # noqa: E402
 
+sys.path.insert(0, exports.ROOT)
+
+from scripts.lib.findings import finding, page, plain   # noqa: E402
+
 ROW = 18            # pixels of a frame
 FLAME = 'const f = window.kaPage.flame; '
 
@@ -111,6 +115,34 @@ def errors_have_their_stacks_and_commands():
     assert 'double-free in ext4_put' in cards[0], cards
     assert 'open_it+0x10' in cards[0] and 'close_it+0x10' in cards[0]
     assert ' error 0xffff888000001000 -l' in cards[0], cards[0]
+
+
+def page_of_job(**values):
+    path = P.path('.html')
+    page.write(P.ka, ('-f', TOP), path,
+               plain.render(finding.Report(swept='s', **values)))
+    return path
+
+
+def the_findings_of_a_job_come_first():
+    B.load_anew(P.page(TOP))
+    assert B.js('return document.getElementById("job-part").hidden')
+    path = page_of_job(
+        problem='no end', detail='vcpu0 1 frames, end\n  f+0x1', findings=[
+            finding.Finding('leak', 'leak in <b>', fold='a' * 8, text='a\nb'),
+            finding.Finding('leak', 'leak in g', fold='b' * 8, hidden='known')])
+    B.load_anew(path)
+    assert not B.js('return document.getElementById("job-part").hidden')
+    assert B.text('#job-summary') == '1 finding, and 1 suppressed or known. ' \
+        'The run is not complete: no end', B.text('#job-summary')
+    assert B.text('#job pre') == 'vcpu0 1 frames, end\n  f+0x1'
+    names = B.js('return [...document.querySelectorAll("#job h3")]'
+                 '.map(h => h.textContent)')
+    assert names == ['leak in <b>', 'leak in g'], names
+    B.check_silent(path)
+    B.load_anew(page_of_job())
+    assert B.text('#job-summary') == 'No errors were found.'
+    assert B.text('#error-count') != 'No errors were found.'
 
 
 def pixels_have_the_colour_of_their_frame():
@@ -220,6 +252,7 @@ with webdriver.Browser() as B:
         a_click_zooms_and_the_sum_stays, the_search_counts,
         keys_invert_and_walk, tables_are_sorted_and_filtered,
         errors_have_their_stacks_and_commands,
+        the_findings_of_a_job_come_first,
         pixels_have_the_colour_of_their_frame, it_may_be_resized,
         hostile_names_are_text, deep_stacks_scroll,
         a_request_would_be_seen, the_policy_stops_a_script_that_got_in])

@@ -11,11 +11,25 @@ DESCRIPTION = 'Boot a VM under the tracer, wait, and report every allocation ' \
               'error.'
 MOST_SECONDS = 1000000
 
+# Options that exclude each other.
+EITHER = (
+    ('marker', 'until_timeout', 'the one says that the guest ends before the '
+                                'time is over, the other that it does not'),
+    ('run', 'marker', 'the end of the script ends the run'),
+    ('run', 'disk_boot', 'the guest gets the script in its initramfs'),
+)
+
 EPILOG = """\
 The program reads the guest's console, its first serial port; --console prints
 it. The sweep happens when the first of these is true: the VM has ended, a
 console line contains the marker, the kernel has panicked ("Kernel panic - not
 syncing"), or the time is over. The VM is paused for the sweep and then ended.
+If the time is over and --until-timeout is not given, the run is not complete:
+the report says how far the guest was, and has the stacks of its vCPUs.
+
+The script of --run has the files of --share in /share, which is its folder, and
+ends the guest with it. If its exit status is not 0, that is a finding. An
+initramfs of your own has to run "sh /share/ka-sweep.sh" and to power off.
 
 The VM has ended if the guest powered off, or if it rebooted and its console
 shows "reboot: Restarting system". For QEMU a reboot and the reset after a
@@ -26,10 +40,11 @@ kdump) is swept, but not reported as clean.
 
 A suppression file has one pattern on each line:
   KIND [FUNCTION]     a kind of error as `ka error` prints it, or of a finding
-                      as `ka slab check` does, or leak or growth, and a
-                      function in the stack of the error or of its block. Both
-                      may contain * ? and [...]; "*" alone means any. A
-                      function of a module can be written as module:function.
+                      as `ka slab check` does, or leak, growth, scenario or
+                      expect, and a function in the stack of the error or of
+                      its block. Both may contain * ? and [...]; "*" alone
+                      means any. A function of a module can be written as
+                      module:function.
   # ...               a comment
 Suppressions that matched nothing are reported.
 
@@ -43,6 +58,12 @@ With --access the guest is slower. Its kernel must have types (BTF).
 Lines of the report that begin with "warning: " say what else the tracer may
 have missed.
 """
+
+
+def some_text(text):
+    if not text.strip():
+        raise argparse.ArgumentTypeError('the text is empty')
+    return text
 
 
 def seconds(text):
@@ -88,9 +109,19 @@ def parse_args(argv):
     ap.add_argument('--smp', type=int, default=1, metavar='N')
     ap.add_argument('--mem', default='1G', metavar='SIZE')
     ap.add_argument('--timeout', type=seconds, default=600, metavar='S',
-                    help='sweep after at most S seconds (default 600)')
-    ap.add_argument('--marker', metavar='TEXT',
+                    help='end the run after S seconds (default 600): the guest '
+                         'hangs, unless --until-timeout is given')
+    ap.add_argument('--until-timeout', action='store_true',
+                    help='the guest is meant to run until then')
+    ap.add_argument('--run', metavar='SCRIPT',
+                    help='run this script in the shell of the guest, then '
+                         'power off; it must end with status 0')
+    ap.add_argument('--marker', metavar='TEXT', type=some_text,
                     help='sweep when the console shows this text')
+    ap.add_argument('--expect', metavar='TEXT', type=some_text,
+                    action='append', default=[],
+                    help='it is a finding if the console has not shown this '
+                         'text until the end; can be given several times')
     ap.add_argument('--no-health', dest='health', action='store_false',
                     help="do not report what the guest's kernel says of itself "
                          'in its log: oops, warning, lockup and so on')
@@ -148,5 +179,8 @@ def parse_args(argv):
         args.max_growth = [growth.read_limit(*g) for g in args.max_growth]
     except ValueError as e:
         ap.error(f'argument --max-growth: {e}')
+    for first, second, why in EITHER:
+        if getattr(args, first) and getattr(args, second):
+            ap.error(f"--{first} and --{second.replace('_', '-')}: {why}")
     args.sarif_uri = args.sarif_uri or default_uri(args.suppress)
     return args, qemu

@@ -1,15 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How a run ends: what ended the wait, and what is wrong with that."""
+import dataclasses
 import re
 import sys
 import time
 
 from . import growth
+from .finding import Finding, hash_words
 
 # What the kernel prints when it panics, and when it then stays halted.
 PANIC = re.compile('Kernel panic - not syncing.*')
 PANIC_END = 'end Kernel panic - not syncing'
 PANIC_SECONDS = 2       # until the kernel has printed the rest
+LINE_SECONDS = 0.3      # until the guest has printed the line of a marker
+
+
+@dataclasses.dataclass
+class End:
+    """How a run ended.
+
+    why      what ended the wait: end, marker, panic or timeout
+    problem  what is wrong with the guest, or None
+    console  all that the guest has printed
+    hung     the time was over, and nobody asked for that: problem is None, see
+             hang.py
+    """
+    why: str
+    problem: str = None
+    console: str = ''
+    hung: bool = False
 
 
 class Console:
@@ -55,26 +74,59 @@ def why_silent(console):
         'panicked is not known'
 
 
+def of_time(args, console):
+    """The time is over."""
+    panic = why_panicked(console)
+    if panic:
+        return End('panic', panic, console)
+    return End('timeout', why_silent(console), console) \
+        if args.until_timeout else End('timeout', None, console, hung=True)
+
+
 def wait(guest, args):
-    """Wait for the moment of the sweep. Return (what ended the wait, what is
-    wrong with the guest or None), both for the report."""
+    """Wait for the moment of the sweep. Return its End."""
     end = time.monotonic() + args.timeout
-    console = Console(args)
-    why, panic = 'timeout', None
+    console, panicked = Console(args), False
     while True:
         state = guest.qmp('query-status')
         console.update(guest.console if state['running'] else
                        guest.settled_console())
-        growth.set_marks(guest.ka, args.max_growth, console.text,
-                         state['running'])
-        if not panic and PANIC.search(console.text):
-            why, end = 'panic', min(end, time.monotonic() + PANIC_SECONDS)
-        panic = why_panicked(console.text)
-        if args.marker and args.marker in console.text:
-            return 'marker', panic
+        text = console.text
+        growth.set_marks(guest.ka, args.max_growth, text, state['running'])
+        if not panicked and PANIC.search(text):
+            panicked, end = True, min(end, time.monotonic() + PANIC_SECONDS)
+        if args.marker and args.marker in text:
+            time.sleep(LINE_SECONDS)
+            console.update(guest.console)
+            return End('marker', why_panicked(text), console.text)
         if not state['running']:
-            return 'end', panic or why_not_the_end(guest, state['status'],
-                                                   console.text)
-        if time.monotonic() > end or PANIC_END in console.text:
-            return why, panic or why_silent(console.text)
+            return End('end', why_panicked(text) or why_not_the_end(
+                guest, state['status'], text), text)
+        if time.monotonic() > end or PANIC_END in text:
+            return of_time(args, text)
         time.sleep(0.2)
+
+
+# --- --expect ----------------------------------------------------------------
+
+def missing(args, end):
+    """The texts of --expect that the guest has not printed."""
+    return [text for text in args.expect if text not in end.console]
+
+
+def expect_findings(args, end):
+    """A finding for each text that is missing. If the guest came to no proper
+    end, that is the problem: see why_not_expected()."""
+    if end.problem or end.hung:
+        return []
+    return [Finding(kind='expect', title=f'expected text is missing: {text}',
+                    fold=hash_words('expect', text), row={'error': 'expect'},
+                    text=f"the console has not shown '{text}' until the end")
+            for text in missing(args, end)]
+
+
+def why_not_expected(args, end):
+    """Yield the same as reasons for a guest that came to no proper end."""
+    if end.problem or end.hung:
+        for text in missing(args, end):
+            yield f"'{text}' was expected and never came"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Findings as objects, made of the JSON objects of ka, and groups of those that
 are the same."""
+import collections
 import dataclasses
 import datetime
 import hashlib
@@ -8,6 +9,7 @@ import itertools
 import platform
 import re
 
+from .. import statuses
 from . import clean
 
 MOST_NAME = clean.MOST_LINE - 50        # the rest is for the hash
@@ -165,9 +167,10 @@ def group(findings):
         folds.setdefault(f.fold, []).append(f)
     groups = [Group(members) for members in folds.values()]
     titles = [clean.line(g.first.title, MOST_NAME) for g in groups]
+    times = collections.Counter(titles)
     for g, title in zip(groups, titles):
         g.name = title
-        if titles.count(title) > 1:
+        if times[title] > 1:
             g.name += f' ({g.first.fold[:8]})'
     return groups
 
@@ -176,11 +179,21 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 
 
+def verdict(failing, problem):
+    """The one word for a run. found: there are findings that are not hidden,
+    whatever else is wrong. broken: none, but the run is not complete."""
+    if failing:
+        return 'found'
+    return 'broken' if problem else 'clean'
+
+
 @dataclasses.dataclass
 class Report:
-    """All that is known after a run.
+    """All that is known after a run. Each format prints groups, failing,
+    problem and detail, and decides nothing itself.
 
     problem    why no findings would not mean a clean guest, or None
+    detail     lines about that: what the vCPUs did, the end of the console
     warnings   lines about what else is not known
     facts      {name: value} of the run: kernel, arch, versions
     stat       the object of ka stat
@@ -188,9 +201,11 @@ class Report:
     console    of a VM that was lost
     swept      when findings were looked for and in how much, for people
     unwritten  what could not be written, a line each
+    paged      the page was made, or could not be made
     """
     findings: list = dataclasses.field(default_factory=list)
     problem: str = None
+    detail: str = ''
     warnings: list = dataclasses.field(default_factory=list)
     facts: dict = dataclasses.field(default_factory=dict)
     stat: dict = dataclasses.field(default_factory=dict)
@@ -200,8 +215,34 @@ class Report:
     swept: str = ''
     unwritten: list = dataclasses.field(default_factory=list)
     seconds: float = 0
+    paged: bool = False
     host: str = dataclasses.field(default_factory=platform.node)
 
     @property
     def groups(self):
         return group(self.findings)
+
+    @property
+    def failing(self):
+        """The groups that fail the build."""
+        return [g for g in self.groups if not g.hidden]
+
+    @property
+    def verdict(self):
+        return verdict(self.failing, self.problem)
+
+    @property
+    def status(self):
+        """The exit status of the program."""
+        return statuses.status(self.unwritten, self.failing, self.problem)
+
+    @property
+    def why(self):
+        """The problem and its lines, as one text; '' without a problem."""
+        return '\n'.join(filter(None, (self.problem, self.detail))) \
+            if self.problem else ''
+
+    def add_problem(self, *reasons):
+        """Add reasons why the run is not complete."""
+        self.problem = '; '.join(filter(None, (self.problem, *reasons))) or \
+            None

@@ -117,7 +117,7 @@ def run_cases(report):
     """The case of a run that found nothing, or that is not complete."""
     seconds = f'{report.seconds:.3f}'
     if report.problem:
-        return [Case('sweep', 'error', report.problem, report.problem,
+        return [Case('sweep', 'error', report.problem, report.why,
                      seconds=seconds)]
     return [] if report.findings else [Case('no allocation errors',
                                             seconds=seconds)]

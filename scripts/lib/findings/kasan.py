@@ -70,9 +70,13 @@ def bug(finding):
 
 
 def render(report):
-    """Return the text of the findings that fail the build."""
-    lines = [line for f in report.findings if not f.hidden
-             for line in (f.kasan or bug(f)).split('\n')]
+    """Return the text of the findings that fail the build. A problem is no
+    line BUG: the kernel did not report it."""
+    texts = [f.kasan or bug(f) for f in report.findings if not f.hidden]
+    if report.problem:
+        texts.append('ka: the run is not complete: ' +
+                     report.why.replace('\n', '\n  '))
+    lines = [line for text in texts for line in text.split('\n')]
     return ''.join(clean.line(line) + '\n' for line in lines)
 
 

@@ -11,15 +11,20 @@ from ..prepared import ROOT
 API = os.path.join(ROOT, 'kalloc-tracer', 'api')
 TABLES = ('errors.def', 'slab-findings.def', 'slab-problems.def')
 ROW = re.compile(r'^KT_\w+\(\w+, "([\w-]+)",((?:\s*"[^"]*")+)\)', re.M)
-LEAK = 'a block is not freed, and nothing that is in use refers to it'
-
-GROWTH = 'more bytes are live than the limit allows, since a mark of the run'
+# Those that no table of the library has.
+OWN = {
+    'leak': 'a block is not freed, and nothing that is in use refers to it',
+    'growth': 'more bytes are live than the limit allows, since a mark of the '
+              'run',
+    'scenario': 'the script that the guest was to run has failed',
+    'expect': 'the console has not shown a text that must be there at the end',
+}
 
 
 @functools.lru_cache(maxsize=None)
 def meanings():
     """{kind: what it means, in one line}."""
-    found = {'leak': LEAK, 'growth': GROWTH, **health_kinds.MEANINGS}
+    found = {**OWN, **health_kinds.MEANINGS}
     for table in TABLES:
         with open(os.path.join(API, table), encoding='utf-8') as f:
             for kind, text in ROW.findall(f.read()):

@@ -25,7 +25,7 @@ def results(report):
                f' # SKIP {name(hidden)}' if hidden else '',
                diagnostics(group.text))
     if report.problem:
-        yield False, 'sweep', '', diagnostics(report.problem)
+        yield False, 'sweep', '', diagnostics(report.why)
     elif not report.findings:
         yield True, 'no allocation errors', '', []
 

@@ -106,12 +106,13 @@ def rule(kind):
 
 
 def notes(report, left_out):
-    texts = [('error', report.problem)] if report.problem else []
+    texts = [('error', report.why)] if report.problem else []
     texts += [('warning', w) for w in report.warnings]
     if left_out:
         texts.append(('warning', f'{left_out} more findings are left out: '
                                  f'at most {MOST_RESULTS} are shown'))
-    return [{'level': level, 'message': {'text': clean.line(text, 2000)}}
+    return [{'level': level,
+             'message': {'text': clean.text(text, MOST_MESSAGE)}}
             for level, text in texts]
 
 

@@ -186,7 +186,7 @@ with tap.test('the example for GitHub: an error is status 1, with one title '
               'and hash in each format'), \
         job('insmod /share/ka_errors.ko kind=double-free') as a:
     text = expect(1, a.run(ci_examples.script(ci_examples.github())))
-    assert 'error[double-free ' in text and ' 1 errors, 0 supp' in text, text
+    assert 'error[double-free ' in text and ' 1 finding, 0 supp' in text, text
     known = a.read('ka-out/known.txt')
     fold, title = known.splitlines()[-1].split(' ', 1)
     assert re.fullmatch(r'double-free in ka_err_\w+', title), title
@@ -213,10 +213,22 @@ with tap.test('the example for GitHub: what is uploaded is there, always'):
     assert [s['with'].get('sarif_file') or s['with']['path'] for s in uploads
             ] == ['ka-out/ka.sarif', 'ka-out']
 
+with tap.test('the examples save the cache, whatever the sweep finds'):
+    steps = ci_examples.github()
+    uses = [s.get('uses', '').split('@')[0] for s in steps]
+    restore, save = (steps[uses.index('actions/cache/' + what)]
+                     for what in ('restore', 'save'))
+    assert 'actions/cache' not in uses, uses
+    assert restore['with']['path'] == save['with']['path'] == '~/.cache/ka'
+    assert '!cancelled()' in save['if'], save
+    at = next(i for i, s in enumerate(steps) if s.get('name') == 'sweep')
+    assert steps.index(restore) < at < steps.index(save), uses
+    assert ci_examples.gitlab()['cache']['when'] == 'always'
+
 with tap.test('the example for GitLab: a clean guest that ends is status 0'), \
         job('ls /') as a:
     text = expect(0, a.run(ci_examples.gitlab()['script']))
-    assert 'swept at end' in text and ' 0 errors, 0 suppressed' in text, text
+    assert 'swept at end' in text and ' 0 findings, 0 suppressed' in text, text
     kept = ci_examples.gitlab()['artifacts']
     assert kept['when'] == 'always' and kept['paths'] == ['ka-out'], kept
     case, = ET.fromstring(a.read(kept['reports']['junit'])).iter('testcase')
@@ -247,7 +259,7 @@ with tap.test('findings of the baseline or suppressed: status 0, in each '
         '--append', 'ka.run=error-leaky ka.end=poweroff'))
     assert 'error[double-free' not in text, text
     assert 'unused suppression, line 3: overlap nobody_has_this' in text, text
-    assert re.search(r' 0 errors, [1-9]\d* suppressed, 1 known\n', text), text
+    assert re.search(r' 0 findings, [1-9]\d* suppressed, 1 known\n', text), text
     suite = junit(failures=0, errors=0)
     assert suite.get('tests') == suite.get('skipped') != '0'
     assert f' {title} # SKIP known: {fold}\n' in written('ktap')
@@ -276,7 +288,7 @@ with tap.test('--access, --module-leaks, --leaks: a use after free, and what '
 with tap.test('a reboot is an end: status 0, and only what is asked for is '
               'looked for'):
     text = expect(0, sweep('--initrd', initrd, '--append', 'ka.run=not-asked'))
-    assert 'swept at end' in text and ' 0 errors, 0 supp' in text, text
+    assert 'swept at end' in text and ' 0 findings, 0 supp' in text, text
 
 with tap.test('a kernel that is none: status 2, one error in JUnit'):
     text = expect(2, sweep('--kernel', write('kernel', 'nothing\n')))
@@ -294,8 +306,8 @@ with tap.test('a marker printed as the guest powers off is seen'):
     assert 'swept at marker' in text, text
 
 with tap.test('a panic that the guest stays in: status 2, without the timeout'):
-    text = expect(2, sweep('--initrd', initrd, '--append', 'ka.run=panic',
-                           '--append', 'panic=0'))
+    text = expect(2, sweep('--no-health', '--initrd', initrd, '--append',
+                           'ka.run=panic', '--append', 'panic=0'))
     assert 'panicked: Kernel panic - not syncing: sysrq' in text, text
     assert 'swept at panic' in text, text
     junit(tests=1, failures=0, errors=1, skipped=0)
@@ -303,7 +315,7 @@ with tap.test('a panic that the guest stays in: status 2, without the timeout'):
 with tap.test('an error, then a panic that resets the guest: status 1, both '
               'in JUnit, and no baseline'):
     path = write('kept', 'old\n')
-    text = expect(1, sweep('--initrd', initrd, '--append',
+    text = expect(1, sweep('--no-health', '--initrd', initrd, '--append',
                            'ka.run=error-panic', '--write-baseline', path))
     assert 'error[double-free ' in text and 'Kernel panic' in text, text
     assert 'kept: not written' in text and read(path) == 'old\n', text
@@ -342,7 +354,7 @@ with tap.test('QEMU is killed after an error: the journal has it: status 1'):
         '--initrd', initrd, '--append', 'ka.run=errors ka.n=double-free',
         at='KA-DONE'))
     assert 'sweep: QEMU ended by SIGKILL:\n' in text, text
-    assert 'its journal was read, 1 errors' in text, text
+    assert 'its journal was read, 1 finding' in text, text
     junit(tests=2, failures=1, errors=1, skipped=0)
     assert title in written('html')
 

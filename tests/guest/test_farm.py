@@ -96,7 +96,22 @@ with tap.test('the same plan has the same lines and keys; texts are replaced'):
 with tap.test('--only cuts a plan, --dry-run writes nothing'):
     assert len(plan.select(one.lines, ['kernel=6.12', 'seed=1,2'])) == 2
     assert len(plan.select(one.lines, ['job=b*', 'seed=9'])) == 2
-    refused(plan.select, one.lines, ['name=x'], word='KEY=VALUE')
+    assert len(plan.select(one.lines, ['kernel=6.12,job=boot*'])) == 10
+    got = plan.select(one.lines, ['kernel=6.1,6.12,job=b*,seed=1-3,7'])
+    assert len(got) == 8 and {x.seed for x in got} == {1, 2, 3, 7}
+    assert not plan.accepts('6.1-6.12', '6.5')
+    for only, word in (('name=x', "'name' is no key of a line; keys are "),
+                       ('6.12', 'is not KEY=VALUE'), ('', 'is not KEY=VALUE'),
+                       ('kernel=6.12,jobs=boot', "'jobs' is no key"),
+                       ('kernel=6.12,kernel=6.1', 'there twice'),
+                       ('kernel=6.12,6.13', 'kernel=6.13: no line has it; '
+                        'kernel of the lines: 6.1 6.12'),
+                       ('job=', "job=: no line has it"),
+                       ('kernel=6.12,seed=77', 'seed=77: no line has it; seed '
+                        'of the lines: 0 1 2 3 4 5 6 7 8 9')):
+        refused(plan.select, one.lines, [only], word=word)
+    refused(plan.select, one.lines, ['seed=1', 'seed=2'],
+            word='no line has all of it')
     write('p.toml', PLAN)
     text = farm('plan', path('p.toml'), '--dry-run', '--dir', path('none'))
     assert text.count(' boot 6.1') == 20 and text.endswith('20 VMs\n'), text

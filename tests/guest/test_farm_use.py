@@ -95,4 +95,56 @@ with tap.test('bisect names other findings: the title may be mistyped'):
     assert "new: 8 runs without the bug, but with 'double-free in close_it'," \
         " 'leak in probe_it'\n" in text, text
 
+with tap.test('names of batches, jobs, kernels and limits that do not exist: '
+              'one line says what there is'):
+    folder = path('d')
+    two = path('b2.toml')
+    write('b2.toml', PLAN.replace('"n1"', '"n2"'))
+    farm('plan', two, '--only', 'kernel=old', '--dir', folder)
+    farm('work', '--index', '0', '--of', '1', '--dir', folder, '--sweep', FAKE)
+    farm('collect', path('x.db'), '--dir', folder)
+    for words, text in (
+            (('report', 'x.db', '--batch', 'n9'), "no batch 'n9'; the last "
+             'ones: n1 n2'),
+            (('report', 'x.db', '--batch', ''), "no batch ''"),
+            (('report', 'x.db', '--since', 'n0'), "no batch 'n0'"),
+            (('report', 'x.db', '--batch', 'n1', '--since', 'n2'),
+             "batch 'n2' is not before 'n1'"),
+            (('plan', two, '--batch', 'a b', '--dry-run'),
+             "batch 'a b' is no name: at most 64 letters"),
+            (('plan', two, '--batch', '', '--dry-run'), "batch '' is no name"),
+            (('plan', two, '--only', 'job=boot*,kernel=odl', '--dry-run'),
+             'kernel=odl: no line has it; kernel of the lines: '),
+            (('bisect', two, '--bug', 'x', '--job', 'b*', '--kernel', 'old',
+              '--kernel', 'new'), "no job 'b*' in the plan; there are: boot"),
+            (('bisect', two, '--bug', 'x', '--kernel', 'no-such',
+              '--kernel', 'old'), 'kernel no-such: no kernel of that name'),
+            (('step', two, '--bug', 'x', '--kernel', './no-such', '--name',
+              'c'), 'there is no such file'),
+            (('step', two, '--bug', 'x', '--kernel', 'old', '--name', 'c',
+              '--sweep', FAKE, '--seeds', '0'), '--seeds 0 is not 1 or more'),
+            (('work', '--index', '0', '--of', '0', '--dir', folder),
+             '--of 0 is not 1 or more')):
+        said = farm(*words, status=2)
+        assert text in said, (text, said)
+        assert len(said.splitlines()) == 1 + said.count(': warning: '), said
+    for text, word in (('minutes = 0', 'minutes is not 1 to'),
+                       ('attempts = 0', 'attempts is not 1 to'),
+                       ('hours = 1', "no key 'hours'; there are: vms")):
+        write('bad.toml', PLAN + f'[limits]\n{text}\n')
+        said = farm('plan', path('bad.toml'), '--dry-run', status=2)
+        assert word in said and said.count('\n') == 1, said
+
+with tap.test('report --since goes back as far as it says'):
+    for n in range(3, 20):
+        write('b.toml', PLAN.replace('"n1"', f'"n{n:03}"'))
+        farm('plan', path('b.toml'), '--only', 'kernel=old,seed=8,smp=1',
+             '--dir', path('since'))
+        farm('work', '--index', '0', '--of', '1', '--dir', path('since'),
+             '--sweep', FAKE)
+    farm('collect', path('since.db'), '--dir', path('since'))
+    assert 'compared with 14 before' in farm('report', path('since.db'))
+    text = farm('report', path('since.db'), '--since', 'n003')
+    assert 'compared with 16 before' in text, text
+
 tap.done()

@@ -104,13 +104,15 @@ def lines_of(path, job):
     def make(kernel, most):
         if '/' in kernel:
             kernel = os.path.abspath(kernel)
-        lines = plan.select(plan.read_file(
-            path, 'bisect', {'kernel': [kernel], 'seed': f'1-{most}'}).lines,
-            [f'job={job}'] if job else [])
-        if not lines:
-            raise FarmError(f"no job '{job}' in the plan")
+        lines = plan.read_file(path, 'bisect', {
+            'kernel': [kernel], 'seed': f'1-{most}'}).lines
+        names = list(dict.fromkeys(line.job for line in lines))
+        if job is not None and job not in names:
+            raise FarmError(f"no job '{job}' in the plan; there are: "
+                            + plan.listed(names))
+        first = next(x for x in lines if job is None or x.job == job)
         return [line for line in lines if (line.job, line.smp, line.mem) ==
-                (lines[0].job, lines[0].smp, lines[0].mem)]
+                (first.job, first.smp, first.mem)]
 
     return make
 

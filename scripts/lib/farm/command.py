@@ -34,8 +34,6 @@ Exit status:
 def do_plan(args):
     made = plan.read_file(args.plan, args.batch)
     lines = plan.select(made.lines, args.only)
-    if not lines:
-        raise FarmError('--only leaves no line')
     for text in plan.missing_here(lines):
         print(f'ka-farm: warning: {text}', file=sys.stderr)
     if args.dry_run:
@@ -129,9 +127,16 @@ def do_bug(args):
 
 # --- bisect ------------------------------------------------------------------
 
-def prober(args):
+def prober(args, kernels):
+    """Return a Prober of these kernels. What does not exist is refused before
+    the first VM runs; another program than ka-sweep may have other kernels."""
     lines = bisect.lines_of(args.plan, args.job)
-    lines('none', 1)        # a bad plan or job ends the program here
+    for kernel in kernels:
+        for text in plan.missing_here(lines(kernel, 1)):
+            if not args.sweep:
+                raise FarmError(text)
+    if args.seeds is not None and args.seeds < 1:
+        raise FarmError(f'--seeds {args.seeds} is not 1 or more')
     wanted = bisect.Wanted(args.bug, store.Store(args.db) if args.db else
                            None)
     runs = args.seeds or bisect.runs_needed(args.rate)
@@ -151,7 +156,7 @@ def do_bisect(args):
     if len(kernels or ()) < 2:
         raise FarmError('bisect needs --packages FOLDER, or --kernel twice or '
                         'more, the oldest first')
-    asked = prober(args)
+    asked = prober(args, kernels)
     good, bad, unknown = bisect.bisect(
         kernels, lambda k: asked.probe(k, bisect.folder_of(args.dir, k)))
     print(f'last without the bug: {good}\nfirst with the bug: {bad}')
@@ -161,8 +166,8 @@ def do_bisect(args):
 
 
 def do_step(args):
-    got = prober(args).probe(args.kernel, bisect.folder_of(args.dir,
-                                                           args.name))
+    got = prober(args, [args.kernel]).probe(
+        args.kernel, bisect.folder_of(args.dir, args.name))
     return {bisect.GOOD: 0, bisect.BAD: 1, bisect.UNKNOWN: 125}[got]
 
 
@@ -205,7 +210,8 @@ def plan_options(ap):
                          "today's date)")
     ap.add_argument('--only', action='append', default=[], metavar='KEY=V,..',
                     help='only lines whose kernel, seed, smp, mem or job is '
-                         'one of the patterns V')
+                         'one of the patterns V, or in a range such as 1-9; '
+                         'more keys may follow: KEY=V,V,KEY=V')
     ap.add_argument('--dry-run', action='store_true',
                     help='print the lines, write nothing')
     add_dir(ap)

@@ -29,7 +29,8 @@ from . import FarmError
 MOST_LINES = 100000
 MOST_PLAN = 64 << 20            # bytes of plan.jsonl
 KEY_DIGITS = 32
-NAME = re.compile(r'[A-Za-z0-9][\w.+-]{0,63}')
+NAME = re.compile(r'[A-Za-z0-9][\w.+-]{0,63}', re.ASCII)
+NAME_RULE = 'at most 64 letters, digits and . _ + -'
 MEM = re.compile(r'[1-9][0-9]{0,7}[MG]?')
 
 
@@ -42,7 +43,7 @@ class Line:
     job       name of the job in the plan
     seed      is given to the workload as ka.seed=N
     options   more options of scripts/sweep; qemu: more arguments of QEMU
-    journal   keep the journal if there are findings
+    journal   keep the journal if the run is not clean
     """
     batch: str
     job: str
@@ -75,15 +76,20 @@ TYPES = {f.name: f.type for f in dataclasses.fields(Line)}
 AXES = 'kernel', 'seed', 'smp', 'mem'
 JOB_KEYS = tuple(k for k in TYPES if k not in ('batch', 'job')) + ('name',)
 PATHS = 'initrd', 'share'
-# name -> (default, what it limits)
-LIMITS = {'vms': (0, 'VMs at once; 0: as many as fit the CPUs'),
-          'minutes': (60, 'minutes of a worker'),
-          'attempts': (2, 'runs of a line whose VM did not come to an end')}
+ONLY = (*AXES, 'job')        # keys that cut a plan
+MOST_LISTED = 10            # values that an error names
+# name -> (least, most)
+LIMITS = {'vms': (0, 100000), 'minutes': (1, 100000), 'attempts': (1, 999)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What [limits] of a plan says."""
+    """What [limits] of a plan says.
+
+    vms       VMs at once; 0: as many as fit the CPUs
+    minutes   a worker begins no VM after this time
+    attempts  runs of a line whose VM did not come to an end
+    """
     vms: int = 0
     minutes: int = 60
     attempts: int = 2
@@ -131,7 +137,7 @@ def check(line, what):
     for name in ('batch', 'job'):
         if not NAME.fullmatch(getattr(line, name)):
             raise FarmError(f"{what}: '{getattr(line, name)}' is no name: "
-                            'letters, digits and . _ + -')
+                            + NAME_RULE)
     for name, most in (('smp', 255), ('timeout', 1000000)):
         if not 1 <= getattr(line, name) <= most:
             raise FarmError(f'{what}: {name} is not 1 to {most}')
@@ -173,6 +179,16 @@ def table(value, keys, what):
     return value
 
 
+def batch_name(name):
+    """Return the name of a batch: by default, today's date."""
+    if name is None:
+        return datetime.datetime.now(datetime.timezone.utc).strftime(
+            '%Y-%m-%d')
+    if not NAME.fullmatch(str(name)):
+        raise FarmError(f"batch '{name}' is no name: {NAME_RULE}")
+    return str(name)
+
+
 class Plan:
     """The lines of a plan file, and its limits. values: of axes, instead of
     those of the file."""
@@ -184,8 +200,8 @@ class Plan:
             raise FarmError(f'plan: {e}') from e
         table(whole, ('batch', 'axes', 'job', 'limits'), 'plan')
         self.folder, self.values = folder, values or {}
-        self.batch = batch or whole.get('batch') or \
-            datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d')
+        self.batch = batch_name(whole.get('batch') if batch is None
+                                else batch)
         self.axes = table(whole.get('axes', {}), AXES, '[axes]')
         self.limits = read_limits(whole.get('limits', {}))
         jobs = whole.get('job', [])
@@ -223,15 +239,17 @@ class Plan:
                 made[key] = place(made[key], self.folder)
         if '/' in point['kernel']:
             point['kernel'] = place(point['kernel'], self.folder)
-        return check(Line(batch=str(self.batch), job=str(name), **point,
+        return check(Line(batch=self.batch, job=str(name), **point,
                           **made), what)
 
 
 def read_limits(value):
     table(value, LIMITS, '[limits]')
     for key, number in value.items():
-        if type(number) is not int or not 0 <= number <= 100000:
-            raise FarmError(f'[limits]: {key} is not 0 to 100000')
+        least, most = LIMITS[key]
+        # pylint: disable-next=unidiomatic-typecheck
+        if type(number) is not int or not least <= number <= most:
+            raise FarmError(f'[limits]: {key} is not {least} to {most}')
     return Limits(**value)
 
 
@@ -247,18 +265,57 @@ def read_file(path, batch=None, values=None):
 
 # --- lines -------------------------------------------------------------------
 
+def read_only(word):
+    """Return {key: [pattern]} of a word KEY=V,V,KEY=V of --only. A part without
+    '=' is one more pattern of the key before it."""
+    found, patterns = {}, None
+    for part in word.split(','):
+        key, equal, pattern = part.rpartition('=')
+        if equal and (key not in ONLY or key in found):
+            why = 'there twice' if key in found else 'no key of a line'
+            raise FarmError(f"--only '{word}': '{key}' is {why}; keys are "
+                            + ' '.join(ONLY))
+        if equal:
+            patterns = found[key] = []
+        if patterns is None:
+            raise FarmError(f"--only '{word}' is not KEY=VALUE,... with keys "
+                            'of ' + ' '.join(ONLY))
+        patterns.append(pattern)
+    return found
+
+
+def accepts(pattern, value):
+    """Return whether a pattern, or a range of numbers, has a value."""
+    span = re.fullmatch(r'(\d{1,9})-(\d{1,9})', pattern)
+    if span and isinstance(value, int):
+        return int(span[1]) <= value <= int(span[2])
+    return fnmatch.fnmatchcase(str(value), pattern)
+
+
+def listed(values):
+    """Return some values as text."""
+    words = [str(v) for v in values]
+    more = len(words) - MOST_LISTED
+    return ' '.join(words[:MOST_LISTED]) + (f' and {more} more'
+                                            if more > 0 else '')
+
+
 def select(lines, only):
-    """Return the lines that all words KEY=PATTERN,... of only accept."""
-    for word in only:
-        key, equal, patterns = word.partition('=')
-        if key not in (*AXES, 'job') or not equal:
-            raise FarmError(f"--only '{word}' is not KEY=VALUE with a KEY of "
-                            + ' '.join((*AXES, 'job')))
-        patterns = patterns.split(',')
-        lines = [line for line in lines if any(
-            fnmatch.fnmatchcase(str(getattr(line, key)), p)
-            for p in patterns)]
-    return lines
+    """Return the lines that all keys of all words of only accept. A pattern
+    that no line has is refused: it was mistyped."""
+    wanted = [pair for word in only for pair in read_only(word).items()]
+    for key, patterns in wanted:
+        values = sorted({getattr(line, key) for line in lines})
+        for pattern in patterns:
+            if not any(accepts(pattern, v) for v in values):
+                raise FarmError(f"--only {key}={pattern}: no line has it; "
+                                f'{key} of the lines: {listed(values)}')
+    found = [line for line in lines if all(
+        any(accepts(p, getattr(line, key)) for p in patterns)
+        for key, patterns in wanted)]
+    if lines and not found:
+        raise FarmError(f"--only {' '.join(only)}: no line has all of it")
+    return found
 
 
 def missing_here(lines):

@@ -61,29 +61,42 @@ class Run:
         return self.verdict != 'broken' and not self.reason
 
 
+RUN = 'SELECT key, attempt, batch, job, kernel, seed, release, arch, ' \
+    'verdict, reason FROM {}'
+
+
 class View:
     """What a report is about: one batch, and the batches before."""
 
     def __init__(self, store, batch=None, since=None):
         self.store = store
         self.runs = {r[0]: Run(*r) for r in store.rows(
-            'SELECT key, attempt, batch, job, kernel, seed, release, arch, '
-            'verdict, reason FROM last ORDER BY batch, job, kernel, seed, '
-            'key')}
+            RUN.format('last ORDER BY batch, job, kernel, seed, key'))}
         self.planned = store.rows('SELECT key, batch FROM planned')
         self.batches = sorted({r.batch for r in self.runs.values()} |
                               {b for _, b in self.planned})
         if not self.batches:
             raise FarmError(f'{store.path}: no run was collected yet')
-        self.batch = batch or self.batches[-1]
-        if self.batch not in self.batches:
-            raise FarmError(f"no batch '{self.batch}'; the last ones: "
-                            + ' '.join(self.batches[-5:]))
+        self.batch = self.batches[-1] if batch is None else batch
+        self._want_batch(self.batch)
         before = [b for b in self.batches if b < self.batch]
-        self.before = [b for b in before if not since or b >= since][-BACK:]
+        self.before = before[-BACK:] if since is None else \
+            self._from(since, before)
         self.kernels = sorted({r.kernel for r in self.runs.values()})
         self.bugs = bugs.find(store)
         self.rows = [self._row(bug) for bug in self.bugs]
+
+    def _want_batch(self, name):
+        if name not in self.batches:
+            raise FarmError(f"no batch '{name}'; the last ones: "
+                            + ' '.join(self.batches[-5:]))
+
+    def _from(self, since, before):
+        """Return the batches before, from one on."""
+        self._want_batch(since)
+        if since not in before:
+            raise FarmError(f"batch '{since}' is not before '{self.batch}'")
+        return before[before.index(since):]
 
     # --- bugs ----------------------------------------------------------------
 

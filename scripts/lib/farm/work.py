@@ -43,6 +43,8 @@ def who(index, of):
             index -= name in FROM_ONE
             of = of or (variable(count) if count else None)
             break
+    if of is not None and of < 1:
+        raise FarmError(f'--of {of} is not 1 or more')
     if index is None or not of:
         raise FarmError('which worker is this? give --index I --of N')
     if not 0 <= index < of:

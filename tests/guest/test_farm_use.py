@@ -73,8 +73,8 @@ with tap.test('folders and databases that do not exist are named'):
 
 with tap.test('a decision about a title that no finding has: a warning'):
     farm('collect', path('x.db'), '--dir', path('d'))
-    assert "has the title 'leak in x'" in farm('bug', path('x.db'),
-                                               'leak in x', 'one')
+    said = farm('bug', path('x.db'), 'leak in x', 'one')
+    assert "has the title, hash or name 'leak in x' yet" in said, said
     assert farm('bug', path('x.db'), 'leak in probe_it', 'one') == ''
 
 with tap.test('bisect: each kernel has its share, and each line its seed'):
@@ -85,7 +85,7 @@ with tap.test('bisect: each kernel has its share, and each line its seed'):
 with tap.test('bisect says why a kernel cannot be judged'):
     text = farm('bisect', path('p.toml'), '--bug', 'x', '--kernel', 'none',
                 '--kernel', 'new', '--sweep', FAKE, status=2)
-    assert 'none: 2 runs were not complete: ' in text, text
+    assert 'none: 2 runs do not decide: ' in text, text
     assert 'the first kernel must be without the bug' in text, text
 
 with tap.test('bisect names other findings: the title may be mistyped'):

@@ -9,9 +9,10 @@ each, a database of all of them, and reports. docs/farm.md explains it.
     scratch.py   the private folder of a run
     engines.py   start workers: local, GNU parallel, Slurm
     store.py     the database; one writer
-    bugs.py      which findings are one bug
+    bugs.py, leaks.py   which findings are one bug
     questions.py what is new, gone, flaky, and how it grew
     pages.py, texts.py, kcidb.py   reports
+    kept.py      consoles and journals of a report
     bisect.py    which kernel of a row has a bug first
 """
 

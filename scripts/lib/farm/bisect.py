@@ -13,6 +13,7 @@ from . import FarmError, bugs, plan, results, work
 from .folder import Folder
 from .questions import MISS
 
+DOUBT = 'they have a finding of the same title, which may be another bug'
 GOOD, BAD, UNKNOWN = 'good', 'bad', 'unknown'
 MOST_RUNS = 100
 MOST_NAMED = 5
@@ -33,18 +34,32 @@ class Wanted:
     """The bug that is looked for: a title, a hash, or a bug of a database."""
 
     def __init__(self, word, store=None):
-        self.words = {word}
+        self.words, self.doubtful = {word}, set()
         if not store:
             return
         found = [b for b in bugs.find(store)
                  if word in (b.name, *b.titles, *b.folds)]
-        if len(found) != 1:
-            raise FarmError(f"{len(found)} bugs are '{word}' in {store.path}")
-        self.words |= found[0].titles | found[0].folds
+        exact = [b for b in found if word == b.name]
+        if len(exact or found) != 1:
+            names = ' '.join(b.name for b in found[:MOST_NAMED])
+            raise FarmError(f"{len(found)} bugs are '{word}' in {store.path}" +
+                            (f'; name one: {names}' if found else ''))
+        bug, = exact or found
+        self.words = (bug.titles - bug.shared) | bug.folds
+        self.doubtful = bug.shared
 
     def is_in(self, result):
-        return any(self.words & {f['fold'], f['exact'], f['title'], *f['alt']}
-                   for f in result['findings'] if not f['hidden'])
+        return has(result, self.words)
+
+    def may_be_in(self, result):
+        """Return whether a result has a finding with a title of the bug that
+        other bugs have, too."""
+        return has(result, self.doubtful)
+
+
+def has(result, words):
+    return any(words & {f['fold'], f['exact'], f['title'], *f['alt']}
+               for f in result['findings'] if not f['hidden'])
 
 
 class Prober:
@@ -66,14 +81,16 @@ class Prober:
                 self.say(f'{kernel}: has the bug, seed {line.seed}')
                 return BAD
             others |= {f['title'] for f in result['findings']}
-            done = result['verdict'] != 'broken' and not result['reason']
-            why = result['reason'] or why
+            doubt = DOUBT if self.wanted.may_be_in(result) else ''
+            done = result['verdict'] != 'broken' and not result['reason'] \
+                and not doubt
+            why = result['reason'] or doubt or why
             absent, broken = absent + done, broken + (not done)
             if absent == self.runs:
                 self.say(f'{kernel}: {absent} runs without the bug' +
                          with_others(others))
                 return GOOD
-        self.say(f'{kernel}: {broken} runs were not complete: {why}')
+        self.say(f'{kernel}: {broken} runs do not decide: {why}')
         return UNKNOWN
 
 

@@ -1,31 +1,66 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which findings are one bug: those of the same fold, the same exact hash, or
-with a title in common, be it the title or one of alt (docs/errors.md). A bug is
-what hangs together by this rule.
+"""Which findings are one bug (docs/farm.md has the rule for users).
 
-A finding whose stacks are not known to their ends (weak) has hashes of what is
-known: only its title joins it to others.
+An error: those of the same fold, the same exact hash, or with a title in
+common, be it the title or one of alt (docs/errors.md). A bug is what hangs
+together by this rule. An error whose stacks are not known to their ends (weak)
+has hashes of what is known: only its title joins it to others.
 
-People know more: a decision says which bug a title belongs to. Titles that
-were decided differently never join.
+A leak: those of the same title, unless one build has several: see leaks.py.
+
+People know more: a decision says which bug a title belongs to, or a hash fold,
+or a leak by the name of its bug. What was decided differently never joins.
 """
+import collections
 import dataclasses
+
+from . import leaks
 
 
 @dataclasses.dataclass
 class Bug:
-    """name   8 digits of a fold: of its first finding
-    title  that of its first finding; titles: all of them
-    runs   {key of the run: [number of its finding]}
+    """name    8 digits of a hash of its first finding, and a number if others
+              have the same
+    title   that of its first finding; titles: all of them
+    shared  those of its titles that other bugs have, too
+    runs    {key of the run: [number of its finding]}
+    sample  (fold, exact) of a finding of the last batch that has one
     """
     name: str
     title: str
     kind: str
     titles: set = dataclasses.field(default_factory=set)
     folds: set = dataclasses.field(default_factory=set)
+    shared: set = dataclasses.field(default_factory=set)
     runs: dict = dataclasses.field(default_factory=dict)
-    sample: tuple = None        # (fold, exact) of its first finding
+    sample: tuple = None
+    batch: str = ''             # that of the sample
     weak: bool = True           # all of its findings are
+
+
+class Found:
+    """A finding of a run, as ROWS has it.
+
+    bug   (title, number of a leak among those of its title), or None
+    name  that of a bug of which this is the first finding
+    """
+
+    def __init__(self, row):
+        self.batch, self.key, self.index, self.kind, self.title, alt, \
+            self.fold, self.exact, self.weak, kernel, job, *call = row
+        self.titles = [self.title, *(alt.split('\n') if alt else [])]
+        self.unit = self.batch, kernel, job
+        self.call = leaks.Call(*call)
+        self.bug, self.name = None, self.fold[:8]
+
+    @property
+    def names(self):
+        """What a decision can be about, the closest first."""
+        return [*([self.name] if self.bug else []), self.fold, *self.titles]
+
+    def choice(self, decided):
+        """Return the name of the bug that was decided for it, or None."""
+        return next((decided[w] for w in self.names if w in decided), None)
 
 
 class Groups:
@@ -50,58 +85,80 @@ class Groups:
 
 ROWS = """
 SELECT r.batch, f.key, f.number, f.kind, f.title, f.alt, f.fold, f.exact,
-    f.weak FROM finding AS f JOIN last AS r
+    f.weak, r.kernel, r.job, f.call_order, f.call, f.place, f.near, f.partial
+    FROM finding AS f JOIN last AS r
     ON f.key = r.key AND f.attempt = r.attempt
     WHERE f.hidden = '' ORDER BY r.batch, f.key, f.number
 """
 
 
-def words_of(row, decided):
+def read(store):
+    """Return all findings; leaks know which bugs they are."""
+    found = [Found(row) for row in store.rows(ROWS)]
+    mine = [f for f in found if f.kind == leaks.KIND]
+    numbers = leaks.number_all((f.title, f.unit, f.call) for f in mine)
+    firsts, seen = {}, {}
+    for f in mine:
+        f.bug = f.title, numbers[f.title, f.unit, f.call]
+        firsts.setdefault(f.bug, f.call.place[:8])
+    names = {bug: numbered(firsts[bug], seen) for bug in sorted(firsts)}
+    for f in mine:
+        f.name = names[f.bug]
+    return found
+
+
+def numbered(name, seen):
+    """Return a name, with a number if it is not the first one. seen: {name: how
+    often it was there}."""
+    number = seen[name] = seen.get(name, 0) + 1
+    return name if number == 1 else f'{name}-{number}'
+
+
+def words_of(f, decided):
     """Return the words that a finding has in common with others of its bug."""
-    _, _, _, _, title, alt, fold, exact, weak = row
-    titles = [title, *(alt.split('\n') if alt else [])]
-    choice = next((decided[t] for t in titles if t in decided), None)
+    choice = f.choice(decided)
     if choice:
         return [('decided', choice)]
-    words = [('title', t) for t in titles if t not in decided]
-    if not weak:
-        words += [('fold', fold)] + ([('exact', exact)] if exact else [])
+    if f.bug:
+        return [('leak', *f.bug)]
+    words = [('title', t) for t in f.titles if t not in decided]
+    if not f.weak:
+        words += [('fold', f.fold)] + ([('exact', f.exact)] if f.exact else [])
     return words
 
 
-def titles(store):
-    """Return the titles of all findings."""
-    return {t for title, alt in store.rows('SELECT title, alt FROM finding')
-            for t in (title, *alt.split('\n'))}
+def names(store):
+    """Return all that a decision can be about: titles, hashes and leaks."""
+    found = read(store)
+    return {w for f in found for w in f.names}
 
 
 def find(store):
     """Return all bugs of a database: those first that were seen first."""
     decided = dict(store.rows('SELECT title, bug FROM decision'))
-    rows = store.rows(ROWS)
-    groups = Groups()
-    words = [words_of(row, decided) for row in rows]
+    rows = read(store)
+    groups, words = Groups(), [words_of(f, decided) for f in rows]
     for mine in words:
         for word in mine[1:]:
             groups.join(mine[0], word)
     found = {}
-    for row, mine in zip(rows, words):
-        _, key, number, kind, title, alt, fold, exact, weak = row
+    for f, mine in zip(rows, words):
         bug = found.setdefault(groups.find(mine[0]),
-                               Bug(fold[:8], title, kind,
-                                   sample=(fold, exact)))
-        bug.titles |= {title, *(alt.split('\n') if alt else [])}
-        bug.folds.add(fold)
-        bug.runs.setdefault(key, []).append(number)
-        bug.weak = bug.weak and bool(weak)
-    return name_all(list(found.values()))
+                               Bug(f.name, f.title, f.kind))
+        add(bug, f)
+    made, seen = list(found.values()), {}
+    times = collections.Counter(t for bug in made for t in bug.titles)
+    for bug in made:
+        bug.name = numbered(bug.name, seen)
+        bug.shared = {t for t in bug.titles if times[t] > 1}
+    return made
 
 
-def name_all(bugs):
-    """Two bugs whose names would be the same get a number."""
-    seen = {}
-    for bug in bugs:
-        number = seen[bug.name] = seen.get(bug.name, 0) + 1
-        if number > 1:
-            bug.name += f'-{number}'
-    return bugs
+def add(bug, f):
+    """Add a finding to a bug."""
+    bug.titles.update(f.titles)
+    bug.folds.add(f.fold)
+    bug.runs.setdefault(f.key, []).append(f.index)
+    bug.weak = bug.weak and bool(f.weak)
+    if not bug.sample or f.batch > bug.batch:
+        bug.sample, bug.batch = (f.fold, f.exact), f.batch

@@ -114,9 +114,9 @@ def do_report(args):
 
 def do_bug(args):
     """Write a decision of a person, or remove it."""
-    if args.title not in bugs.titles(store.Store(args.db)):
-        print(f"ka-farm: warning: no finding has the title '{args.title}' yet",
-              file=sys.stderr)
+    if args.title not in bugs.names(store.Store(args.db)):
+        print("ka-farm: warning: no finding has the title, hash or name "
+              f"'{args.title}' yet", file=sys.stderr)
     with store.writer(args.db) as db, db.change() as change:
         change.execute('DELETE FROM decision WHERE title = ?', (args.title,))
         if args.name:
@@ -259,10 +259,12 @@ def report_options(ap):
 
 def bug_options(ap):
     ap.add_argument('db', metavar='DB')
-    ap.add_argument('title', metavar='TITLE')
+    ap.add_argument('title', metavar='TITLE',
+                    help="a title, a hash 'fold', or a leak by the name of "
+                         'its bug')
     ap.add_argument('name', nargs='?', metavar='NAME',
-                    help='all titles with the same NAME are one bug, those '
-                         'with another NAME are none of it; without NAME the '
+                    help='all that has the same NAME is one bug, what has '
+                         'another NAME is none of it; without NAME the '
                          'decision is removed')
 
 

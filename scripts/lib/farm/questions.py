@@ -148,6 +148,23 @@ class View:
         return sum(b == self.batch and k not in self.runs
                    for k, b in self.planned)
 
+    def about(self, run):
+        """Return (detail, warnings, line) of a run."""
+        row, = self.store.rows('SELECT detail, warnings, line FROM run WHERE '
+                               'key = ? AND attempt = ?', run.key,
+                               run.attempt)
+        return row
+
+    def sample(self, bug):
+        """Return the text of one finding of a bug, and its run or None."""
+        for text, *who in self.store.rows(
+                'SELECT text, key, attempt FROM sample WHERE fold = ? AND '
+                'exact = ?', *bug.sample):
+            rows = self.store.rows(RUN.format(
+                'run WHERE key = ? AND attempt = ?'), *who)
+            return text, (Run(*rows[0]) if rows else None)
+        return '', None
+
     def broken(self):
         return [r for r in self.runs.values()
                 if r.batch == self.batch and r.verdict == 'broken']

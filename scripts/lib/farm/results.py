@@ -10,12 +10,16 @@ left_out when a result is made.
     host, begin, wall_s, cpu_s
     verdict    clean, found, or broken: no findings, but the run is not complete
     reason     why it is not complete, or ''
+    detail     more about that, of several lines, such as what the vCPUs did
     facts      {kernel, arch, ka, qemu}
     stat       {counter: number} of ka stat
-    findings   [{kind, title, alt, fold, exact, weak, blocks, hidden, text}]
+    findings   [{kind, title, alt, fold, exact, weak, blocks, hidden, text,
+               stacks [{what, frames}]}]
     accounts   [{fold, frames, live, blocks, allocs}]: stacks with most live
                bytes at the end; others: their sum, as one more
     warnings, artefacts [{name, bytes, sha256}], left_out {findings, ...}
+
+Schema 1 had neither detail nor stacks: read() adds empty ones.
 """
 import json
 import os
@@ -33,7 +37,7 @@ try:
 except ImportError:
     zstandard = None
 
-SCHEMA = 1
+SCHEMA = 2
 LEVEL = 9                       # of zstd
 PACK = 'zstd', '-q', f'-{LEVEL}', '--check', '-c'
 MOST_FILE = 1 << 20
@@ -41,10 +45,22 @@ MOST_TEXT = 16 << 20            # unpacked
 MOST_WINDOW = 8 << 20           # of zstd
 STEP = 256                      # 4 bytes of zstd can be 128 KiB of text
 MOST = {'findings': 1000, 'accounts': 500, 'warnings': 100, 'artefacts': 20,
-        'stat': 1000, 'facts': 20, 'alt': 16, 'frames': 64, 'left_out': 10}
+        'stat': 1000, 'facts': 20, 'alt': 16, 'frames': 64, 'left_out': 10,
+        'stacks': 8}
+MOST_FINDING = 64 << 10         # characters of a finding's text
+MOST_DETAIL = 64 << 10
+# What a result gets: characters of the texts and stacks of all findings, and
+# the part of the lists, 1/N of MOST. A result that is too large gets the next
+# row; only a hostile guest needs the last ones.
+SIZES = ((4 << 20, 1), (1 << 20, 1), (256 << 10, 1), (64 << 10, 1), (0, 1),
+         (0, 8), (0, 64), (0, 1000))
 VERDICTS = 'clean', 'found', 'broken'
 FOLD = re.compile('[0-9a-f]{8,64}')
 BIGGEST = 1 << 62
+
+
+# Instead of a text for which a result has no room.
+NO_ROOM = '(left out: the texts of this run are too long)'
 
 
 class BadResult(FarmError):
@@ -132,24 +148,57 @@ def _feed(pipe, data):
 
 # --- make --------------------------------------------------------------------
 
-def cut(result):
-    """Shorten lists that are longer than their caps; count the rest."""
+def cut(result, part=1):
+    """Return a result whose lists are at most 1/part of their caps; the rest is
+    counted. Hidden findings go first; stacks are added to the others."""
+    made = {**result, 'left_out': dict(result['left_out'])}
     for name in 'findings', 'accounts', 'warnings', 'artefacts':
-        more = len(result[name]) - MOST[name]
-        if more > 0:
-            result[name] = result[name][:MOST[name]]
-            result['left_out'][name] = more
-    return result
+        most = MOST[name] // part
+        more = len(result[name]) - most
+        if more <= 0:
+            continue
+        rows = result[name]
+        if name == 'findings':
+            rows = sorted(rows, key=lambda f: bool(f['hidden']))
+        if name == 'accounts':
+            made['others'] = added(result['others'], rows[most:])
+        made[name] = rows[:most]
+        made['left_out'][name] = more
+    return made
+
+
+def added(others, rows):
+    return {**others, **{k: others[k] + sum(r[k] for r in rows)
+                         for k in ('live', 'blocks', 'allocs')}}
+
+
+def with_room(result, room):
+    """Return a result whose findings' texts and stacks have at most so many
+    characters together. The first findings keep theirs."""
+    kept, left_out = [], 0
+    for f in result['findings']:
+        size = len(f['text']) + sum(len(t) for s in f['stacks']
+                                    for t in (s['what'], *s['frames']))
+        room -= size
+        if room < 0:
+            left_out += 1
+            f = {**f, 'text': NO_ROOM, 'stacks': []}
+        kept.append(f)
+    more = {'texts': left_out} if left_out else {}
+    return {**result, 'findings': kept,
+            'left_out': {**result['left_out'], **more}}
 
 
 def render(result):
     """Return the bytes of a result file, which read() takes."""
-    data = json.dumps(cut(result), sort_keys=True).encode()
-    check(json.loads(data))
-    packed = pack(data)
-    want(len(data) <= MOST_TEXT and len(packed) <= MOST_FILE,
-         'it is too large')
-    return packed
+    for room, part in SIZES:
+        made = with_room(cut(result, part), room)
+        data = json.dumps(made, sort_keys=True).encode()
+        check(json.loads(data))
+        packed = pack(data)
+        if len(data) <= MOST_TEXT and len(packed) <= MOST_FILE:
+            return packed
+    raise BadResult('it is too large')
 
 
 # --- read --------------------------------------------------------------------
@@ -183,13 +232,24 @@ def read(path, key, attempt):
     that of this key and attempt."""
     try:
         text = unpack(read_bytes(path)).decode('utf-8')
-        result = json.loads(text, parse_constant=refuse_constant)
+        result = upgrade(json.loads(text, parse_constant=refuse_constant))
         check(result)
     except (OSError, ValueError, RecursionError, OverflowError) as e:
         raise BadResult(clean.line(str(e), 200)) from e
     want((result['key'], result['attempt']) == (key, attempt),
          'it has the key of another line')
     return result
+
+
+def upgrade(result):
+    """Return a result of an older schema as one of this schema; another value
+    as it is."""
+    if not isinstance(result, dict) or result.get('schema') != 1 or \
+            not isinstance(result.get('findings'), list):
+        return result
+    return {**result, 'schema': SCHEMA, 'detail': '', 'findings': [
+        {**f, 'stacks': []} if isinstance(f, dict) else f
+        for f in result['findings']]}
 
 
 def number(value, what, least=-BIGGEST, most=BIGGEST):
@@ -226,11 +286,11 @@ def keys(value, wanted, what):
          f'{what} has not the keys that it should have')
 
 
-KEYS = ('schema key attempt line host begin wall_s cpu_s verdict reason facts '
-        'stat findings accounts others warnings artefacts left_out').split()
-FINDING = 'kind title alt fold exact weak blocks hidden text'.split()
+KEYS = ('schema key attempt line host begin wall_s cpu_s verdict reason '
+        'detail facts stat findings accounts others warnings artefacts '
+        'left_out').split()
+FINDING = 'kind title alt fold exact weak blocks hidden text stacks'.split()
 ACCOUNT = 'fold frames live blocks allocs'.split()
-MOST_FINDING = 4096
 
 
 def check_finding(f):
@@ -247,14 +307,22 @@ def check_finding(f):
     number(f['blocks'], 'blocks', 0)
     text(f['hidden'], 'hidden')
     lines(f['text'], 'the text of a finding', MOST_FINDING)
+    for s in many(f['stacks'], 'stacks'):
+        keys(s, ('what', 'frames'), 'a stack')
+        text(s['what'], 'a stack')
+        check_frames(s['frames'])
+
+
+def check_frames(frames):
+    for frame in many(frames, 'frames'):
+        text(frame, 'a frame')
 
 
 def check_account(a):
     keys(a, ACCOUNT, 'an account')
     want(isinstance(a['fold'], str) and FOLD.fullmatch(a['fold']),
          'fold is no hash')
-    for frame in many(a['frames'], 'frames'):
-        text(frame, 'a frame')
+    check_frames(a['frames'])
     for name in 'live', 'blocks', 'allocs':
         number(a[name], name)
 
@@ -294,6 +362,7 @@ def check(r):
     seconds(r['cpu_s'], 'cpu_s')
     want(r['verdict'] in VERDICTS, 'the verdict is none')
     text(r['reason'], 'reason')
+    lines(r['detail'], 'detail', MOST_DETAIL)
     for f in many(r['findings'], 'findings'):
         check_finding(f)
     for a in many(r['accounts'], 'accounts'):

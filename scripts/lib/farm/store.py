@@ -7,14 +7,15 @@ except for the table timing, which has what differs when a line is run again.
 A database must be on a local disk, not on NFS.
 """
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
 import sqlite3
 
-from . import FarmError, results
+from . import FarmError, leaks, results, sweeps
 
-SCHEMA = 1
+SCHEMA = 2
 TABLES = """
 CREATE TABLE IF NOT EXISTS planned (
     key TEXT PRIMARY KEY, batch TEXT NOT NULL, job TEXT NOT NULL,
@@ -26,21 +27,26 @@ CREATE TABLE IF NOT EXISTS run (
     seed INTEGER NOT NULL, smp INTEGER NOT NULL, mem TEXT NOT NULL,
     ka TEXT NOT NULL, qemu TEXT NOT NULL, verdict TEXT NOT NULL,
     reason TEXT NOT NULL, warnings TEXT NOT NULL, left_out TEXT NOT NULL,
+    detail TEXT NOT NULL DEFAULT '', line TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (key, attempt)) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS run_batch ON run (batch, kernel, job);
 CREATE TABLE IF NOT EXISTS timing (
     key TEXT, attempt INTEGER, host TEXT NOT NULL, begin INTEGER NOT NULL,
     wall_s REAL NOT NULL, cpu_s REAL NOT NULL, bytes INTEGER NOT NULL,
+    folder TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (key, attempt)) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS finding (
     key TEXT, attempt INTEGER, number INTEGER, kind TEXT NOT NULL,
     title TEXT NOT NULL, alt TEXT NOT NULL, fold TEXT NOT NULL,
     exact TEXT NOT NULL, weak INTEGER NOT NULL, blocks INTEGER NOT NULL,
-    hidden TEXT NOT NULL,
+    hidden TEXT NOT NULL, call_order TEXT NOT NULL DEFAULT '',
+    call TEXT NOT NULL DEFAULT '', place TEXT NOT NULL DEFAULT '',
+    near TEXT NOT NULL DEFAULT '', partial INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (key, attempt, number)) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sample (
     fold TEXT, exact TEXT, key TEXT NOT NULL, attempt INTEGER NOT NULL,
     number INTEGER NOT NULL, text TEXT NOT NULL,
+    batch TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (fold, exact)) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS stack (
     fold TEXT PRIMARY KEY, frames TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -51,9 +57,29 @@ CREATE TABLE IF NOT EXISTS account (
 CREATE TABLE IF NOT EXISTS metric (
     key TEXT, attempt INTEGER, name TEXT, value INTEGER NOT NULL,
     PRIMARY KEY (key, attempt, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS artefact (
+    key TEXT, attempt INTEGER, name TEXT, bytes INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (key, attempt, name)) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS decision (
     title TEXT PRIMARY KEY, bug TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
+# What a database of version 1 lacks; TABLES makes what is missing as a whole.
+FROM_1 = """
+ALTER TABLE run ADD COLUMN detail TEXT NOT NULL DEFAULT '';
+ALTER TABLE run ADD COLUMN line TEXT NOT NULL DEFAULT '';
+ALTER TABLE timing ADD COLUMN folder TEXT NOT NULL DEFAULT '';
+ALTER TABLE finding ADD COLUMN call_order TEXT NOT NULL DEFAULT '';
+ALTER TABLE finding ADD COLUMN call TEXT NOT NULL DEFAULT '';
+ALTER TABLE finding ADD COLUMN place TEXT NOT NULL DEFAULT '';
+ALTER TABLE finding ADD COLUMN near TEXT NOT NULL DEFAULT '';
+ALTER TABLE finding ADD COLUMN partial INTEGER NOT NULL DEFAULT 0;
+UPDATE finding SET place = fold, call = exact WHERE kind = 'leak';
+ALTER TABLE sample ADD COLUMN batch TEXT NOT NULL DEFAULT '';
+UPDATE sample SET batch = coalesce(
+    (SELECT r.batch FROM run AS r WHERE r.key = sample.key LIMIT 1), '');
+"""
+UPGRADES = {0: '', 1: FROM_1}
 # What runs are told apart by: the last attempt of a line is its result.
 LAST = """
 CREATE TEMP VIEW last AS SELECT * FROM run AS r WHERE attempt =
@@ -70,14 +96,17 @@ class Store:
         if not write and not os.path.exists(path):
             raise FarmError(f'{path}: no such file; ka-farm collect makes it')
         try:
-            self.db = sqlite3.connect(
-                path if write else f'file:{quote(path)}?mode=ro',
-                uri=not write, isolation_level=None, timeout=60)
+            self._open(write)
+            if not write and 0 < self._version() < SCHEMA:
+                self.db.close()
+                with writer(path):
+                    pass        # brings it to this version
+                self._open(write)
             if write:
                 self.db.execute('PRAGMA journal_mode = WAL')
                 self.db.execute('PRAGMA synchronous = NORMAL')
                 self._create()
-            version, = self.db.execute('PRAGMA user_version').fetchone()
+            version = self._version()
             if version != SCHEMA:
                 raise FarmError(f'{path}: version {version} of a database of '
                                 f'ka-farm; this program reads {SCHEMA}')
@@ -85,11 +114,20 @@ class Store:
         except sqlite3.Error as e:
             raise FarmError(f'{path}: {e}') from e
 
+    def _open(self, write):
+        self.db = sqlite3.connect(
+            self.path if write else f'file:{quote(self.path)}?mode=ro',
+            uri=not write, isolation_level=None, timeout=60)
+
+    def _version(self):
+        return self.db.execute('PRAGMA user_version').fetchone()[0]
+
     def _create(self):
-        version, = self.db.execute('PRAGMA user_version').fetchone()
-        if version == 0:
-            self.db.executescript(f'BEGIN; {TABLES} PRAGMA user_version = '
-                                  f'{SCHEMA}; COMMIT;')
+        """Make the tables, or bring those of an older version to this one."""
+        more = UPGRADES.get(self._version())
+        if more is not None:
+            self.db.executescript(f'BEGIN; {more} {TABLES} PRAGMA '
+                                  f'user_version = {SCHEMA}; COMMIT;')
 
     def rows(self, sql, *values):
         return self.db.execute(sql, values).fetchall()
@@ -142,11 +180,15 @@ def put(db, table, rows):
                        rows)
 
 
+# Of a batch the first key, of several the last batch: what was kept of its run
+# is most likely still there.
 SAMPLE = """
-INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (fold, exact) DO UPDATE SET key = excluded.key,
-    attempt = excluded.attempt, number = excluded.number, text = excluded.text
-WHERE (excluded.key, excluded.attempt, excluded.number) <=
+    attempt = excluded.attempt, number = excluded.number,
+    text = excluded.text, batch = excluded.batch
+WHERE excluded.batch > batch OR excluded.batch = batch AND
+    (excluded.key, excluded.attempt, excluded.number) <=
     (key, attempt, number)
 """
 # Of the same functions with and without a deeper stack, the first is kept.
@@ -158,13 +200,32 @@ SET frames = min(frames, excluded.frames)
 
 def forget(db, key, attempt):
     """Remove what an older file of a result said."""
-    for table in 'finding', 'account', 'metric':
+    for table in 'finding', 'account', 'metric', 'artefact':
         db.execute(f'DELETE FROM {table} WHERE key = ? AND attempt = ?',
                    (key, attempt))
 
 
-def add(db, r, size):
-    """Write a result."""
+def whole_text(f):
+    """Return the text of a finding, and its stacks, a frame a line."""
+    return '\n'.join([f['text'], *(
+        '\n'.join(['', s['what'] + ':', *('    ' + t for t in s['frames'])])
+        for s in f['stacks'])])
+
+
+def add_findings(db, r):
+    who, batch = (r['key'], r['attempt']), r['line']['batch']
+    put(db, 'finding', [
+        (*who, n, f['kind'], f['title'], '\n'.join(f['alt']), f['fold'],
+         f['exact'], int(f['weak']), f['blocks'], f['hidden'],
+         *dataclasses.astuple(leaks.read_call(f, sweeps.frame_name)))
+        for n, f in enumerate(r['findings'])])
+    db.executemany(SAMPLE, [
+        (f['fold'], f['exact'], *who, n, whole_text(f), batch)
+        for n, f in enumerate(r['findings'])])
+
+
+def add(db, r, size, folder):
+    """Write a result, which is in a folder."""
     who, line, facts = (r['key'], r['attempt']), r['line'], r['facts']
     forget(db, *who)
     put(db, 'run', [(*who, line['batch'], line['job'], line['kernel'],
@@ -172,15 +233,13 @@ def add(db, r, size):
                      line['seed'], line['smp'], line['mem'],
                      facts.get('ka', ''), facts.get('qemu', ''),
                      r['verdict'], r['reason'], '\n'.join(r['warnings']),
-                     json.dumps(r['left_out'], sort_keys=True))])
+                     json.dumps(r['left_out'], sort_keys=True), r['detail'],
+                     json.dumps(line, sort_keys=True))])
     put(db, 'timing', [(*who, r['host'], r['begin'], float(r['wall_s']),
-                        float(r['cpu_s']), size)])
-    put(db, 'finding', [
-        (*who, n, f['kind'], f['title'], '\n'.join(f['alt']), f['fold'],
-         f['exact'], int(f['weak']), f['blocks'], f['hidden'])
-        for n, f in enumerate(r['findings'])])
-    db.executemany(SAMPLE, [(f['fold'], f['exact'], *who, n, f['text'])
-                            for n, f in enumerate(r['findings'])])
+                        float(r['cpu_s']), size, folder)])
+    add_findings(db, r)
+    put(db, 'artefact', [(*who, a['name'], a['bytes'], a['sha256'])
+                         for a in r['artefacts']])
     stacks = [*r['accounts'], r['others']]
     db.executemany(STACK, [(a['fold'], '\n'.join(a['frames']))
                            for a in stacks])
@@ -228,5 +287,5 @@ def collect_chunk(db, folder, names):
         except results.BadResult as e:
             bad.append((name, str(e)))
         else:
-            add(db, r, results.size(path))
+            add(db, r, results.size(path), folder.path)
     return bad

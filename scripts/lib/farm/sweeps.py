@@ -6,28 +6,38 @@ import json
 import os
 import re
 
+from .. import prepared, statuses
 from ..findings import clean
 from ..findings.finding import hash_words, read_frame
-from ..prepared import ROOT
 from . import results
 
-SWEEP = os.path.join(ROOT, 'scripts', 'sweep')
+SWEEP = os.path.join(prepared.ROOT, 'scripts', 'sweep')
 TOP = 200           # stacks that are kept
+MOST_REPORT = 256 << 20
 FACTS = 'kernel', 'arch', 'ka', 'qemu'
 
 
-def command(line, program, json_file, journal=None):
-    """Return the command that runs a line."""
-    words = [program or SWEEP, '--kernel', line.kernel, '--smp', str(line.smp),
+def command(line, program, *more):
+    """Return the command that runs a line, with more options."""
+    words = [program, '--kernel', line.kernel, '--smp', str(line.smp),
              '--mem', line.mem, '--timeout', str(line.timeout), '--console',
-             '--json', json_file, '--top', str(TOP),
              '--append', f'ka.seed={line.seed} {line.append}'.strip()]
     for option in 'initrd', 'share':
         if getattr(line, option):
             words += ['--' + option, getattr(line, option)]
-    if journal:
-        words += ['--journal', journal]
-    return [*words, *line.options, *(['--', *line.qemu] if line.qemu else [])]
+    return [*words, *more, *line.options,
+            *(['--', *line.qemu] if line.qemu else [])]
+
+
+def run_command(line, program, json_file, journal):
+    """Return the command by which a worker runs a line."""
+    return command(line, program or SWEEP, '--json', json_file, '--top',
+                   str(TOP), *(['--journal', journal] if journal else []))
+
+
+def repeat_command(line):
+    """Return the words by which a person runs a line again."""
+    return command(line, prepared.command('sweep'))
 
 
 # --- parts -------------------------------------------------------------------
@@ -35,6 +45,12 @@ def command(line, program, json_file, journal=None):
 def fold_or_hash(text, kind):
     text = str(text)
     return text if results.FOLD.fullmatch(text) else hash_words(kind, text)
+
+
+def stack(s):
+    return {'what': clean.line(str(s['what'])),
+            'frames': [clean.line(str(t))
+                       for t in s['frames'][:results.MOST['frames']]]}
 
 
 def finding(f):
@@ -48,7 +64,9 @@ def finding(f):
             'weak': bool(f.get('weak')),
             'blocks': min(int(f.get('blocks') or 1), results.BIGGEST),
             'hidden': clean.line(str(f.get('hidden') or '')),
-            'text': clean.text(str(f['text']), results.MOST_FINDING)}
+            'text': clean.text(str(f['text']), results.MOST_FINDING),
+            'stacks': [stack(s) for s in
+                       (f.get('stacks') or [])[:results.MOST['stacks']]]}
 
 
 def frame_name(text):
@@ -108,6 +126,8 @@ def parts(report):
     facts = report.get('facts') or {}
     return {'verdict': verdict(found, report.get('problem')),
             'reason': clean.line(report.get('problem') or ''),
+            'detail': clean.text(report.get('detail') or '',
+                                 results.MOST_DETAIL),
             'facts': {k: clean.line(str(facts[k])) for k in FACTS
                       if k in facts},
             'stat': counters(report.get('stat') or {}), 'findings': found,
@@ -116,18 +136,30 @@ def parts(report):
                          for w in report.get('warnings') or []]}
 
 
+def with_status(report, why, status):
+    """Return a report of a sweep that ended with a status."""
+    if report.get('problem') or status in (statuses.CLEAN, statuses.FOUND):
+        return report
+    return {**report, 'problem': f'the sweep ended with status {status}: '
+                                 f'{why}'}
+
+
 def broken(reason):
     """The parts of a VM of which there is no report."""
     return parts({'findings': [], 'problem': reason or 'no reason is known'})
 
 
-def read(path, why):
+def read(path, why, status=0):
     """Return the parts of the report in a file. why: what the sweep said at
-    its end, if there is none."""
+    its end, if there is none. status: that of the sweep; the report of one
+    that failed after it had written the report is not the whole truth."""
     try:
         with open(path, encoding='utf-8', errors='replace') as f:
-            text = f.read(results.MOST_TEXT)
-        return parts(json.loads(text)) if text else broken(why)
+            text = f.read(MOST_REPORT + 1)
+        if len(text) > MOST_REPORT:
+            return broken('the report of the sweep is too large')
+        return parts(with_status(json.loads(text), why, status)) if text \
+            else broken(why)
     except FileNotFoundError:
         return broken(why)
     except (AttributeError, LookupError, OSError, TypeError, ValueError,

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The report of a batch as text, which says the same as the pages."""
 
+import json
+import shlex
+
+from . import FarmError, plan, sweeps
+
 # The states of a bug -> the heading of its section.
 SECTIONS = (('new', 'new in this batch'),
             ('first', 'on kernels that did not run before'),
@@ -9,6 +14,7 @@ SECTIONS = (('new', 'new in this batch'),
             ('flaky', 'flaky: in some runs only'),
             ('known', 'known'))
 MOST_GROWTH = 20
+PLACE_FRAMES = 3        # that tell leaks of one title apart
 VERDICTS = 'clean', 'found', 'broken'
 
 
@@ -18,6 +24,25 @@ def where(row, state):
                      for k, s in row.states.items() if s == state)
 
 
+def repeat(line):
+    """Return the command that runs a line again. line: its JSON."""
+    try:
+        made = plan.from_dict(json.loads(line), 'line')
+    except (FarmError, ValueError):
+        return '(not known: the result is of an older ka-farm)'
+    return shlex.join(sweeps.repeat_command(made))
+
+
+def place(view, bug):
+    """Where the block of a leak was allocated, if other bugs have its
+    title."""
+    if bug.title not in bug.shared:
+        return ''
+    lines = view.sample(bug)[0].split('\n')
+    frames = [x.strip() for x in lines if x.startswith('    ')]
+    return ' (' + ' '.join(frames[:PLACE_FRAMES]) + ')' if frames else ''
+
+
 def bug_lines(view):
     for state, heading in SECTIONS:
         rows = view.shown(state)
@@ -25,8 +50,8 @@ def bug_lines(view):
             yield f'{heading}:'
         for row in rows:
             weak = ' (weak)' if row.bug.weak else ''
-            yield f'  {row.bug.name}  {row.bug.title}{weak}: ' + \
-                where(row, state)
+            yield f'  {row.bug.name}  {row.bug.title}{weak}' + \
+                f'{place(view, row.bug)}: {where(row, state)}'
         if rows:
             yield ''
 

@@ -15,7 +15,7 @@ from . import FarmError, results, scratch, sweeps
 
 KEPT_LOG = 256 << 10        # bytes of the console's end
 GRACE = 180                 # seconds that a sweep may take longer than a VM
-JOURNAL_ONE_IN = 20         # seeds whose journal is kept without findings
+JOURNAL_ONE_IN = 20         # seeds whose journal is kept if the run is clean
 
 # Variables in which an engine says who a worker is: the index, and how many
 # there are (None: --of says it).
@@ -64,20 +64,19 @@ def end(proc):
 
 
 def run_sweep(words, work, lock, timeout):
-    """Run a sweep to its end. Return whether it came to one. The sweep ends
-    with its worker, however the worker ends, and the VM with its sweep. All
-    files of the sweep are in the folder of the run, which is locked until the
-    sweep ends, too."""
+    """Run a sweep to its end. Return its status, None if it had none. The
+    sweep ends with its worker, however the worker ends, and the VM with its
+    sweep. All files of the sweep are in the folder of the run, which is locked
+    until the sweep ends, too."""
     words = ['setpriv', '--pdeathsig', 'TERM', *words]
     with open(os.path.join(work, 'log'), 'wb') as out, subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=out,
             stderr=subprocess.STDOUT, start_new_session=True,
             env={**os.environ, 'TMPDIR': work}, pass_fds=[lock]) as proc:
         try:
-            proc.wait(timeout)
-            return True
+            return proc.wait(timeout)
         except subprocess.TimeoutExpired:
-            return False
+            return None
         finally:
             end(proc)
 
@@ -113,7 +112,7 @@ class Worker:
         kept = [self._keep(name + '.log.zst',
                            lambda f: f.write(results.pack(log_end(log))))]
         if journal and os.path.exists(journal) and (
-                made['verdict'] == 'found' or
+                made['verdict'] != 'clean' or
                 line.seed % JOURNAL_ONE_IN == 0):
             with open(journal, 'rb') as source:
                 kept.append(self._keep(
@@ -131,10 +130,10 @@ class Worker:
         cpu = cpu_seconds()
         log, report = os.path.join(work, 'log'), os.path.join(work, 'json')
         journal = os.path.join(work, 'journal') if line.journal else None
-        words = sweeps.command(line, self.program, report, journal)
-        ended = run_sweep(words, work, lock, line.timeout + GRACE)
-        made = sweeps.read(report, last_line(log)) if ended else \
-            sweeps.broken('the sweep did not end')
+        words = sweeps.run_command(line, self.program, report, journal)
+        status = run_sweep(words, work, lock, line.timeout + GRACE)
+        made = sweeps.broken('the sweep did not end') if status is None else \
+            sweeps.read(report, last_line(log), status)
         result = {
             'schema': results.SCHEMA, 'key': line.key, 'attempt': attempt,
             'line': {**line.__dict__}, 'host': clean.line(platform.node()),

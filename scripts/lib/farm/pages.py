@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The report of a batch as a folder of HTML files: index.html, and a page for
-each bug. There is no script in them, and nothing is fetched. Each text from a
-result goes through esc(); names of files are made of hashes.
+"""The report of a batch as a folder of HTML files: index.html, a page for each
+bug and each broken run, and in runs/ what was kept of them (kept.py). There is
+no script in them, and nothing is fetched. Each text from a result goes through
+esc(); names of files are made of hashes.
 """
 import html
 import os
+import re
 
-from . import texts
+from . import kept, texts
 
 HEAD = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -19,8 +21,9 @@ table {{ border-collapse: collapse; margin: .5em 0 1.5em }}
 td, th {{ text-align: left; padding: .2em .7em; border-bottom: 1px solid #ddd;
  vertical-align: top; overflow-wrap: anywhere }}
 td.n {{ text-align: right; font-variant-numeric: tabular-nums }}
-pre {{ background: #f4f4f4; padding: .7em; overflow-x: auto }}
-.new, .first {{ background: #fdd }} .flaky {{ background: #fec }}
+pre {{ background: #f4f4f4; padding: .7em; white-space: pre-wrap;
+ overflow-wrap: anywhere }}
+.new, .first, .broken {{ background: #fdd }} .flaky {{ background: #fec }}
 .gone {{ background: #dfd }} .maybe {{ background: #eee }}
 svg {{ vertical-align: middle }}
 </style></head><body>
@@ -84,27 +87,36 @@ def bug_matrix(view):
     for rank, row in sorted(((r, x) for r, x in ranked if r is not None),
                             key=lambda pair: pair[0]):
         link = f'<td><a href="{bug_file(row.bug)}">{esc(row.bug.title)}</a>' \
-            + (' (weak)' if row.bug.weak else '') + '</td>'
+            + (' (weak)' if row.bug.weak else '') + \
+            esc(texts.place(view, row.bug)) + '</td>'
         cells = [cell(f'{row.states[k]} {row.rates[k][0]}/{row.rates[k][1]}'
                       if row.states[k] else '', row.states[k])
                  for k in view.kernels]
-        rows.append([link, cell(order[rank]), *cells, cell(row.first),
-                     cell(row.last)])
+        rows.append([link, cell(row.bug.name), cell(order[rank]), *cells,
+                     cell(row.first), cell(row.last)])
     if not rows:
         return '<p>No bugs.</p>'
-    return table(['bug', 'state', *view.kernels, 'first', 'last'], rows)
+    return table(['bug', 'name', 'state', *view.kernels, 'first', 'last'], rows)
 
 
 def runs_table(view):
-    rows = [[cell(k), *(count(row.get(v, 0)) for v in texts.VERDICTS)]
+    rows = [[cell(k), *(cell(row.get(v, 0), v if row.get(v) else 'n')
+                        for v in texts.VERDICTS)]
             for k, row in view.count().items()]
     return table(['kernel', *texts.VERDICTS], rows)
 
 
-def notes(view):
-    lines = [line for line in texts.run_lines(view)
-             if 'no result' in line or line.startswith('broken: ')]
-    return '<pre>' + esc('\n'.join(lines)) + '</pre>' if lines else ''
+def broken_table(view):
+    """The runs that are not complete, each with a page."""
+    runs = view.broken()
+    rows = [[f'<td><a href="{run_file(r)}">{esc(r.job)}</a></td>',
+             cell(r.kernel), count(r.seed), cell(r.reason)]
+            for r in runs[:MOST_RUNS]]
+    more = len(runs) - len(rows)
+    return (table(['broken', 'kernel', 'seed', 'why'], rows) if rows else '') \
+        + (f'<p>{more} more broken runs are in report.txt.</p>' if more else
+           '') + (f'<p>{view.missing()} VMs have no result.</p>'
+                  if view.missing() else '')
 
 
 def trend_table(view):
@@ -139,48 +151,110 @@ def index(view):
     before = f'Compared with {len(view.before)} batches before' + \
         (f', the last one {view.before[-1]}.' if view.before else '.')
     return page(f'ka: batch {view.batch}', f'<p>{esc(before)}</p>',
-                runs_table(view), notes(view), '<h2>Bugs</h2>',
+                runs_table(view), broken_table(view), '<h2>Bugs</h2>',
                 bug_matrix(view), '<h2>Trend</h2>', trend_table(view),
                 '<h2>Live bytes that grew</h2>',
                 growth_table(view, texts.frames_of(view)))
 
 
+# --- a run -------------------------------------------------------------------
+
+MOST_RUNS = 200         # rows of a table
+MOST_KEPT = 5           # runs of a bug whose consoles are in the report
+JOURNAL = 'To ask the journal: zstd -d FILE.journal.zst, then ' \
+    'ka -f FILE.journal error, ka -f FILE.journal show ADDRESS and so on.'
+
+
+def run_file(run):
+    return f'run-{run.key}.{run.attempt}.html'
+
+
+def links(copies, run, *kinds):
+    """Links to what was kept of a run, or why it is missing."""
+    found = copies.of(run, *kinds)
+    parts = [esc(why) if why else
+             f'<a href="{link}">{esc(what)}</a> ({size:,} bytes packed)'
+             for what, link, size, why in found]
+    return '; '.join(parts) or 'nothing was kept'
+
+
+def run_parts(view, run, copies):
+    """What is known of one run, and how to repeat it."""
+    detail, warnings, line = view.about(run)
+    kept = links(copies, run)
+    return [
+        runs_list([run], None),
+        f'<p>Not complete: {esc(run.reason)}</p>' if run.reason else '',
+        f'<pre>{esc(detail)}</pre>' if detail else '',
+        f'<pre>{esc(warnings)}</pre>' if warnings else '',
+        f'<p>Kept: {kept}.</p>',
+        f'<p>{esc(JOURNAL)}</p>' if '.journal.zst"' in kept else '',
+        '<h2>To run it again</h2>',
+        f'<pre>{esc(texts.repeat(line))}</pre>']
+
+
+def runs_list(runs, copies):
+    """A table of runs; with links to the consoles of the first ones."""
+    heads = ['batch', 'kernel', 'release', 'architecture', 'job', 'seed',
+             'verdict', 'result'] + (['kept'] if copies else [])
+    rows = []
+    for number, r in enumerate(runs[:MOST_RUNS]):
+        kept = links(copies, r, ['.log.zst']) if copies and \
+            number < MOST_KEPT else ''
+        rows.append([cell(r.batch), cell(r.kernel), cell(r.release),
+                     cell(r.arch), cell(r.job), count(r.seed),
+                     cell(r.verdict), cell(f'{r.key}.{r.attempt}'),
+                     *([f'<td>{kept}</td>'] if copies else [])])
+    more = len(runs) - len(rows)
+    return table(heads, rows) + \
+        (f'<p>{more} older runs are left out.</p>' if more > 0 else '')
+
+
+def run_page(view, run, copies):
+    """The page of a run that is broken."""
+    return page(f'{run.verdict}: {run.job} {run.kernel} seed {run.seed}',
+                '<p><a href="index.html">all bugs</a></p>',
+                *run_parts(view, run, copies))
+
+
 # --- a bug -------------------------------------------------------------------
 
-MOST_RUNS = 200
-
-
-def bug_page(view, row):
+def bug_page(view, row, copies):
     bug = row.bug
-    sample = view.store.rows(
-        'SELECT text FROM sample WHERE fold = ? AND exact = ?', *bug.sample)
+    text, example = view.sample(bug)
     runs = sorted((view.runs[k] for k in bug.runs),
                   key=lambda r: (r.batch, r.kernel, r.job, r.seed),
                   reverse=True)
-    rows = [[cell(r.batch), cell(r.kernel), cell(r.release), cell(r.arch),
-             cell(r.job), count(r.seed), cell(f'{r.key}.{r.attempt}')]
-            for r in runs[:MOST_RUNS]]
-    more = len(runs) - len(rows)
     return page(bug.title, '<p><a href="index.html">all bugs</a></p>',
                 f'<p>Bug {esc(bug.name)}. First seen in {esc(row.first)}, '
                 f'last in {esc(row.last)}, in {len(runs)} runs.</p>',
-                '<h2>An example</h2>',
-                f"<pre>{esc(sample[0][0] if sample else '')}</pre>",
+                '<h2>An example</h2>', f'<pre>{esc(text)}</pre>',
+                *(['<h2>Its run</h2>', *run_parts(view, example, copies)]
+                  if example else []),
                 '<h2>Its titles and hashes</h2>',
                 '<pre>' + esc('\n'.join(sorted(bug.titles) +
                                         sorted(bug.folds))) + '</pre>',
-                '<h2>Its runs</h2>',
-                table(['batch', 'kernel', 'release', 'architecture', 'job',
-                       'seed', 'result'], rows),
-                f'<p>{more} older runs are left out.</p>' if more else '')
+                '<h2>Its runs</h2>', runs_list(runs, copies))
+
+
+# --- all ---------------------------------------------------------------------
+
+OURS = re.compile(r'(bug|run)-[0-9a-f.-]+\.html')
 
 
 def write(view, folder):
-    """Write all pages, and report.txt."""
-    os.makedirs(folder, exist_ok=True)
+    """Write all pages, report.txt, and copies of what was kept. Remove pages
+    of older reports that are none of this one."""
+    copies = kept.Copies(view.store, folder)
     files = {'index.html': index(view), 'report.txt': texts.render(view)}
     for row in view.rows:
-        files[bug_file(row.bug)] = bug_page(view, row)
+        files[bug_file(row.bug)] = bug_page(view, row, copies)
+    for run in view.broken()[:MOST_RUNS]:
+        files[run_file(run)] = run_page(view, run, copies)
     for name, text in files.items():
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as f:
             f.write(text)
+    copies.remove_others()
+    for name in os.listdir(folder):
+        if name not in files and OURS.fullmatch(name):
+            os.unlink(os.path.join(folder, name))

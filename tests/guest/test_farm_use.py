@@ -9,7 +9,8 @@ import subprocess
 from lib import fake_farm
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
-from scripts.lib.farm import bisect
+from scripts.lib.farm import bisect, sweeps
+from scripts.lib.farm.folder import Folder
 from scripts.lib.prepared import ROOT
 
 tap = Tap()
@@ -134,6 +135,36 @@ with tap.test('names of batches, jobs, kernels and limits that do not exist: '
         write('bad.toml', PLAN + f'[limits]\n{text}\n')
         said = farm('plan', path('bad.toml'), '--dry-run', status=2)
         assert word in said and said.count('\n') == 1, said
+
+with tap.test('options of sweep that do not exist, or that ka-farm gives, are '
+              'refused'):
+    for job, text in (
+            ('options = ["--laeks"]', 'unrecognized arguments: --laeks'),
+            ('options = ["--marker", ""]', '--marker: '),
+            ('options = ["--max-growth", "x", "9z"]', '--max-growth: '),
+            ('options = ["--json", "/x"]', '--json is given by ka-farm'),
+            ('options = ["--jour", "/x"]', 'write journal = true into'),
+            ('options = ["--timeout", "9"]', 'write timeout into the job'),
+            ('options = ["--suppress", "x"]', "--suppress 'x' is no absolute"),
+            ('options = ["--", "-s"]', 'write arguments of QEMU into qemu'),
+            ('options = ["--help"]', 'they only print a help'),
+            ('run = "x.sh"\noptions = ["--marker", "x"]', '--run and --marker')
+            ):
+        write('bad.toml', PLAN + job + '\n')
+        said = farm('plan', path('bad.toml'), '--dry-run', status=2)
+        assert "job 'boot': options: " in said and text in said and \
+            said.count('\n') == 1, said
+    write('good.toml', PLAN + 'run = "x.sh"\nexpect = ["all done"]\n'
+          'options = ["--leaks", "--suppress", "/no/{kernel}"]\n')
+    said = farm('plan', path('good.toml'), '--only', 'kernel=old', '--dir',
+                path('good'))
+    for text in f"run {path('x.sh')}: there", '--suppress /no/old: there is':
+        assert text in said, said
+    made = Folder(path('good')).plan()[0][0]
+    assert made.run == path('x.sh') and made.expect == ('all done',)
+    words = sweeps.repeat_command(made)
+    assert words[words.index('--run') + 1] == path('x.sh')
+    assert words[words.index('--expect') + 1] == 'all done'
 
 with tap.test('report --since goes back as far as it says'):
     for n in range(3, 20):

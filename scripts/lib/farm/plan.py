@@ -24,7 +24,7 @@ import re
 import tomllib
 
 from ..prepared import paths
-from . import FarmError
+from . import FarmError, options
 
 MOST_LINES = 100000
 MOST_PLAN = 64 << 20            # bytes of plan.jsonl
@@ -42,6 +42,8 @@ class Line:
               those of one night. Batches are in the order of their names
     job       name of the job in the plan
     seed      is given to the workload as ka.seed=N
+    run       the script that the guest runs, and must end with status 0
+    expect    texts that its console must show
     options   more options of scripts/sweep; qemu: more arguments of QEMU
     journal   keep the journal if the run is not clean
     """
@@ -58,10 +60,16 @@ class Line:
     options: tuple = ()
     qemu: tuple = ()
     journal: bool = False
+    run: str = ''
+    expect: tuple = ()
 
     @property
     def text(self):
-        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+        """The line as JSON. Its key is a hash of that, so keys that came later
+        are in it only if a plan uses them."""
+        made = dataclasses.asdict(self)
+        return json.dumps({k: v for k, v in made.items()
+                           if k not in LATER or v}, sort_keys=True)
 
     def __str__(self):
         return f'{self.key} {self.job} {self.kernel} seed={self.seed} ' \
@@ -75,7 +83,8 @@ class Line:
 TYPES = {f.name: f.type for f in dataclasses.fields(Line)}
 AXES = 'kernel', 'seed', 'smp', 'mem'
 JOB_KEYS = tuple(k for k in TYPES if k not in ('batch', 'job')) + ('name',)
-PATHS = 'initrd', 'share'
+LATER = 'run', 'expect'     # keys that older lines do not have
+PATHS = 'initrd', 'share', 'run'
 ONLY = (*AXES, 'job')        # keys that cut a plan
 MOST_LISTED = 10            # values that an error names
 # name -> (least, most)
@@ -239,8 +248,10 @@ class Plan:
                 made[key] = place(made[key], self.folder)
         if '/' in point['kernel']:
             point['kernel'] = place(point['kernel'], self.folder)
-        return check(Line(batch=self.batch, job=str(name), **point,
+        line = check(Line(batch=self.batch, job=str(name), **point,
                           **made), what)
+        options.check(line, what)
+        return line
 
 
 def read_limits(value):
@@ -319,12 +330,13 @@ def select(lines, only):
 
 
 def missing_here(lines):
-    """Yield a text for each kernel, initrd and share that is not on this
+    """Yield a text for each kernel and file of the lines that is not on this
     machine. Workers may run on another one, so that is no error."""
     known = {k.removeprefix('kernel-') for k, v in paths().items() if v}
     counts = collections.Counter(
-        (name, getattr(line, name)) for line in lines
-        for name in ('kernel', *PATHS))
+        pair for line in lines for pair in
+        [*((name, getattr(line, name)) for name in ('kernel', *PATHS)),
+         *options.files(line)])
     for (name, value), n in counts.items():
         if value in ('', 'none') or value in known or os.path.exists(value):
             continue
@@ -336,7 +348,7 @@ def missing_here(lines):
 def from_dict(value, what):
     """Return the line of a dict, which may be of any origin."""
     table(value, TYPES, what)
-    if set(value) != set(TYPES):
+    if set(TYPES) - set(value) - set(LATER):
         raise FarmError(f'{what}: keys are missing')
     return check(Line(**{k: typed(k, v, f'{what}: {k}')
                          for k, v in value.items()}), what)

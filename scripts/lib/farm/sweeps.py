@@ -9,7 +9,7 @@ import re
 from .. import prepared, statuses
 from ..findings import clean
 from ..findings.finding import hash_words, read_frame
-from . import results
+from . import plan, results
 
 SWEEP = os.path.join(prepared.ROOT, 'scripts', 'sweep')
 TOP = 200           # stacks that are kept
@@ -22,9 +22,11 @@ def command(line, program, *more):
     words = [program, '--kernel', line.kernel, '--smp', str(line.smp),
              '--mem', line.mem, '--timeout', str(line.timeout), '--console',
              '--append', f'ka.seed={line.seed} {line.append}'.strip()]
-    for option in 'initrd', 'share':
+    for option in plan.PATHS:
         if getattr(line, option):
             words += ['--' + option, getattr(line, option)]
+    for text in line.expect:
+        words += ['--expect', text]
     return [*words, *more, *line.options,
             *(['--', *line.qemu] if line.qemu else [])]
 

@@ -131,6 +131,7 @@ with tap.test('a wrong plan is refused by one line that says where'):
             (PLAN + 'colour = 1', "no key 'colour'"),
             (PLAN + 'smp = "x"', "'x' is not N"),
             (PLAN + 'smp = [0]', 'smp is not 1'),
+            (PLAN + 'smp = "1-4,2"', 'smp: 2 is there twice'),
             (PLAN + 'seed = "1-99999999"', 'not N or N-M'),
             (PLAN + 'smp = [true]', 'True is no int'),
             (PLAN + 'timeout = "1"', 'no int'),

@@ -9,7 +9,7 @@ import subprocess
 from lib import fake_farm
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
-from scripts.lib.farm import bisect, sweeps
+from scripts.lib.farm import bisect, plan, sweeps, work
 from scripts.lib.farm.folder import Folder
 from scripts.lib.prepared import ROOT
 
@@ -47,6 +47,10 @@ with tap.test('plan names what is not on this machine'):
             (f"share {path('share/old')}", 'there is no such file')):
         assert f'ka-farm: warning: {name}: {why} on this machine (4 VMs)\n' \
             in text, text
+    write('odd.toml', PLAN.replace('{seed}', '{sed} {2}'))
+    said = farm('plan', path('odd.toml'), '--dry-run')
+    assert 'append: {sed} is not replaced, it is none of {kernel}' in said
+    assert said.count('not replaced') == 1, said
     os.makedirs(path('share/old'))
     assert 'share/old' not in farm('plan', path('p.toml'), '--dry-run')
 
@@ -71,6 +75,7 @@ with tap.test('folders and databases that do not exist are named'):
         said = farm(*words, status=2)
         assert text in said and said.count('\n') == 1, said
     assert not os.path.exists(path('no.db'))
+    assert not os.path.exists(path('x.db'))
 
 with tap.test('a decision about a title that no finding has: a warning'):
     farm('collect', path('x.db'), '--dir', path('d'))
@@ -167,12 +172,11 @@ with tap.test('options of sweep that do not exist, or that ka-farm gives, are '
     assert words[words.index('--expect') + 1] == 'all done'
 
 with tap.test('report --since goes back as far as it says'):
-    for n in range(3, 20):
-        write('b.toml', PLAN.replace('"n1"', f'"n{n:03}"'))
-        farm('plan', path('b.toml'), '--only', 'kernel=old,seed=8,smp=1',
-             '--dir', path('since'))
-        farm('work', '--index', '0', '--of', '1', '--dir', path('since'),
-             '--sweep', FAKE)
+    since = Folder(path('since'))
+    since.make()
+    lines = [x for n in range(3, 20) for x in plan.select(plan.Plan(
+        PLAN, top, f'n{n:03}').lines, ['kernel=old,seed=8,smp=1'])]
+    work.Worker(since, plan.Limits(), FAKE, lambda _: None).work(lines)
     farm('collect', path('since.db'), '--dir', path('since'))
     assert 'compared with 14 before' in farm('report', path('since.db'))
     text = farm('report', path('since.db'), '--since', 'n003')

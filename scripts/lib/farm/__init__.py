@@ -3,6 +3,7 @@
 each, a database of all of them, and reports. docs/farm.md explains it.
 
     plan.py      a plan file as lines, each with its key
+    options.py   which options of sweep a plan may have
     folder.py    the folder that workers share: plan, results, logs
     results.py   a result: made, packed, and read with checks
     work.py      run lines with scripts/sweep

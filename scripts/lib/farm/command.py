@@ -34,7 +34,7 @@ Exit status:
 def do_plan(args):
     made = plan.read_file(args.plan, args.batch)
     lines = plan.select(made.lines, args.only)
-    for text in plan.missing_here(lines):
+    for text in (*plan.missing_here(lines), *plan.not_replaced(lines)):
         print(f'ka-farm: warning: {text}', file=sys.stderr)
     if args.dry_run:
         for line in lines:
@@ -91,11 +91,13 @@ def do_status(args):
 
 
 def do_collect(args):
-    skipped = 0
+    skipped, folders = 0, {path: Folder(path) for path in args.dir or ['.']}
+    for folder in folders.values():
+        folder.names()      # if there is none, no database is made
     with store.writer(args.db) as db:
-        for path in args.dir or ['.']:
+        for path, folder in folders.items():
             good, bad = store.collect(
-                db, Folder(path),
+                db, folder,
                 lambda text: print(clean.line(text), file=sys.stderr))
             print(f'{path}: {good} results collected, {bad} skipped')
             skipped += bad

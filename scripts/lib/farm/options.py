@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The options of scripts/sweep in a plan. A mistyped one would make each VM of
-the night fail, so they are checked when the plan is made, by the parser of sweep
-itself."""
+the night fail, so they are checked when the plan is made, by the parser of
+sweep itself."""
 import contextlib
 import functools
 import io

@@ -121,11 +121,16 @@ def axis(name, value, what):
     """Return the values of an axis as a list."""
     what = f'{what}: {name}'
     if name in ('seed', 'smp') and isinstance(value, str):
-        return numbers(value, what)
-    values = value if isinstance(value, list) else [value]
+        values = numbers(value, what)
+    else:
+        values = [typed(name, v, what) for v in
+                  (value if isinstance(value, list) else [value])]
     if not values:
         raise FarmError(f'{what}: no values')
-    return [typed(name, v, what) for v in values]
+    twice = [v for v, n in collections.Counter(values).items() if n > 1]
+    if twice:
+        raise FarmError(f'{what}: {twice[0]} is there twice')
+    return values
 
 
 def typed(name, value, what):
@@ -343,6 +348,19 @@ def missing_here(lines):
         why = 'there is no such file' if '/' in value else \
             'no kernel of that name is prepared'
         yield f'{name} {value}: {why} on this machine ({n} VMs)'
+
+
+def not_replaced(lines):
+    """Yield a text for each {name} in the lines that stands for nothing."""
+    counts = collections.Counter(
+        (key, name) for line in lines for key in ('append', *PATHS, 'expect',
+                                                  'options', 'qemu')
+        for text in [getattr(line, key)]
+        for name in re.findall(r'\{[a-z]+\}', ' '.join(text) if isinstance(
+            text, tuple) else text))
+    for (key, name), n in counts.items():
+        yield f'{key}: {name} is not replaced, it is none of {{kernel}} ' \
+            f'{{seed}} {{smp}} {{mem}} ({n} VMs)'
 
 
 def from_dict(value, what):

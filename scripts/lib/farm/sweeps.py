@@ -8,7 +8,7 @@ import re
 
 from .. import prepared, statuses
 from ..findings import clean
-from ..findings.finding import hash_words, read_frame
+from ..findings.finding import hash_words, read_frame, verdict
 from . import plan, results
 
 SWEEP = os.path.join(prepared.ROOT, 'scripts', 'sweep')
@@ -113,20 +113,13 @@ def counters(stat):
     return dict(list(found.items())[:results.MOST['stat']])
 
 
-def verdict(found, problem):
-    """found: there are findings that are not hidden, whatever else is wrong.
-    broken: none, but the run is not complete."""
-    if any(not f['hidden'] for f in found):
-        return 'found'
-    return 'broken' if problem else 'clean'
-
-
 def parts(report):
     """Return the parts of a result that a report of a sweep has."""
     found = [finding(f) for f in report['findings']]
     stacks, others = accounts(report.get('top') or [])
     facts = report.get('facts') or {}
-    return {'verdict': verdict(found, report.get('problem')),
+    failing = [f for f in found if not f['hidden']]
+    return {'verdict': verdict(failing, report.get('problem')),
             'reason': clean.line(report.get('problem') or ''),
             'detail': clean.text(report.get('detail') or '',
                                  results.MOST_DETAIL),

@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""ka-farm with real VMs: a workload without errors, a module that makes one,
-and a module that leaks. Oracle: what these modules do: each job has the bugs of
-its module and no other, in each kernel, and the same ones in all.
+"""ka-farm with real VMs: a workload without errors, modules that make one, that
+leak, leak in ten ways of two titles, and make the kernel warn, and a guest that
+hangs. Oracle: what these modules do: each job has the bugs of its module and no
+other, in each kernel, and the same ones in all. The command on the page of a
+bug must find the bug again.
 
-In the long form 20 VMs of two kernels and three seeds run by GNU parallel, and
+In the long form 24 VMs of two kernels and three seeds run by GNU parallel, and
 again by a Slurm of one node, where a worker is killed in the middle of a VM.
 Oracle: both databases have the same lines, verdicts and findings.
 """
 import argparse
 import contextlib
+import html
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -53,15 +57,44 @@ name = "leak"
 append = "ka.run=leave ka.end=poweroff no_timer_check"
 options = ["--module-leaks"]
 share = "share-{{kernel}}"
+[[job]]
+name = "five"
+seed = 1
+append = "ka.run=five ka.end=poweroff no_timer_check"
+options = ["--module-leaks"]
+share = "share-{{kernel}}"
+journal = true
+[[job]]
+name = "sick"
+seed = 1
+run = "sick.sh"
+append = "no_timer_check"
+share = "share-{{kernel}}"
 [limits]
 attempts = 3
+"""
+HANG = """
+batch = "n1"
+[[job]]
+name = "hang"
+kernel = "6.12"
+smp = 2
+timeout = 60
+run = "hang.sh"
+append = "no_timer_check"
+[limits]
+attempts = 1
 """
 SCRIPTS = {
     'life': 'insmod /share/ka_life.ko && rmmod ka_life\n',
     'wrong': 'insmod /share/ka_errors.ko kind=double-free\n',
     'leave': 'insmod /share/ka_leaky.ko plant=2 && rmmod ka_leaky\n',
+    'five': 'insmod /share/ka_five.ko how=calls && rmmod ka_five && '
+            'insmod /share/ka_five.ko how=callers && rmmod ka_five\n',
     'both': '. /share/wrong.sh; . /share/leave.sh\n',
 }
+SICK = 'insmod /share/ka_sick.ko\n' \
+    'echo warn >/sys/module/ka_sick/parameters/run\n'
 MORE = """
 [[job]]
 name = "both"
@@ -93,7 +126,7 @@ def make_share(kernel):
     share = path('share-' + kernel)
     os.mkdir(share)
     modules = oracle.build_modules(kernel)
-    for name in 'ka_life', 'ka_errors', 'ka_leaky':
+    for name in 'ka_life', 'ka_errors', 'ka_leaky', 'ka_five', 'ka_sick':
         shutil.copy(os.path.join(modules, name + '.ko'), share)
     for name, text in SCRIPTS.items():
         write(f'share-{kernel}/{name}.sh', text)
@@ -104,14 +137,33 @@ def make_plan(name, text):
     return Folder(path(name))
 
 
-def bugs_of(view, job):
-    """Return {title: kernels with it} of the runs of a job."""
-    found = {}
+def list_bugs(view, job):
+    """Return [(title, runs, kernels)] of the bugs of a job."""
+    found = []
     for bug in view.bugs:
         runs = [view.runs[k] for k in bug.runs if view.runs[k].job == job]
         if runs:
-            found[bug.title] = len(runs), {r.kernel for r in runs}
+            found.append((bug.title, len(runs), {r.kernel for r in runs}))
     return found
+
+
+def bugs_of(view, job):
+    """Return {title: (runs, kernels)} of a job whose titles differ."""
+    found = list_bugs(view, job)
+    assert len({title for title, *_ in found}) == len(found), found
+    return {title: tuple(rest) for title, *rest in found}
+
+
+def check_more(view, text):
+    """Five leaks by one function, five through another, and a warning, each in
+    all kernels."""
+    once = len(KERNELS), set(KERNELS)
+    assert sorted(list_bugs(view, 'five')) == [
+        (title, *once) for title in ('leak in ka_five_calls',
+                                     'leak in ka_five_get')
+        for _ in range(5)], text
+    assert list_bugs(view, 'sick') == [('WARNING in ka_sick_warn', *once)], \
+        text
 
 
 def check_bugs(view, text):
@@ -125,7 +177,8 @@ def check_bugs(view, text):
     left = bugs_of(view, 'leak')
     assert left and all(t.startswith('leak in ') and runs == everywhere
                         for t, runs in left.items()), text
-    assert len(view.bugs) == 1 + len(left), text
+    check_more(view, text)
+    assert len(view.bugs) == 1 + len(left) + 10 + 1, text
     if not args.short:
         assert bugs_of(view, 'both') == {
             title: (2, {'6.12'}) for title in (wrong[0], *left)}, text
@@ -144,6 +197,8 @@ JOBS = PLAN.format(kernels=', '.join(f'"{k}"' for k in KERNELS),
                    seeds=SEEDS) + ('' if args.short else MORE)
 for kernel in KERNELS:
     make_share(kernel)
+write('sick.sh', SICK)
+write('hang.sh', 'while :; do :; done\n')
 
 with tap.test('each job has the bugs of its module and no other; a bug of two '
               'kernels is one'):
@@ -155,6 +210,41 @@ with tap.test('each job has the bugs of its module and no other; a bug of two '
     check_bugs(view, text)
     tap.note(f'{len(view.runs)} VMs by {ENGINE} in {took:.0f} s')
     tap.note(text)
+
+def command_of(name):
+    """Return the command on a page that repeats its run, and the page."""
+    with open(path('pages', name), encoding='utf-8') as f:
+        page = f.read()
+    command = re.search(r'<pre>(scripts/sweep .*?)</pre>', page, re.S)
+    return html.unescape(command[1]), page
+
+
+with tap.test('the command on the page of a bug finds it again, and its page '
+              'has console and journal'):
+    bug = next(b for b in view.bugs if b.title == 'leak in ka_five_get')
+    command, page = command_of(f'bug-{bug.name}.html')
+    for end in '.txt', '.journal.zst':
+        link = re.search(rf'href="(runs/[0-9a-f.]+{re.escape(end)})"', page)
+        assert os.path.getsize(path('pages', link[1])) > 1000, end
+    done = subprocess.run(['sh', '-c', command], cwd=ROOT, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 1, done
+    assert len(re.findall(r'^leak\[.*alloc\[ka_five_get', done.stdout,
+                          re.M)) == 5, done.stdout
+
+with tap.test('a guest that hangs is broken: reason, stacks of the vCPUs, '
+              'console and command are on its page'):
+    made = make_plan('hang', HANG)
+    farm('submit', 'local', '--dir', made.path)
+    hung, text = collect('hang')
+    run, = hung.broken()
+    assert 'broken: ' in text and run.reason in text, text
+    detail, _, line = hung.about(run)
+    assert all(re.search(rf'^vcpu{n}: ', detail, re.M) for n in (0, 1)), detail
+    command, page = command_of(f'run-{run.key}.{run.attempt}.html')
+    assert html.escape(detail) in page and '.txt"' in page, page
+    assert command.endswith(f"--run {path('hang.sh')}"), command
+    tap.note(run.reason)
 
 # --- the long form -----------------------------------------------------------
 
@@ -208,7 +298,7 @@ def long_form():
         got, want = (store.Store(path(name)).rows(SAME)
                      for name in ('array.db', 'jobs.db'))
         assert got == want, [(a, b) for a, b in zip(got, want) if a != b][:4]
-        assert len({row[0] for row in got}) == 20
+        assert len({row[0] for row in got}) == 24
     with tap.test('collecting again changes nothing; a torn result is named '
                   'and skipped'):
         before = dump(path('array.db'), ())
@@ -223,7 +313,7 @@ def long_form():
 if not args.short:
     reason = slurm.why_not()
     if reason:
-        tap.skip('20 VMs by Slurm', reason)
+        tap.skip('24 VMs by Slurm', reason)
     else:
         long_form()
 

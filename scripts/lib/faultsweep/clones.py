@@ -74,6 +74,12 @@ def plug(guest, devices):
             raise GuestError(f'{line}: {text}')
 
 
+def check_accesses(guest):
+    text = guest.hmp_qmp('ka access on').strip()
+    if not guest.rows('ka access')[0]['armed']:
+        raise GuestError(f'ka access on: {text}')
+
+
 class Template:
     """The files of a template, and the command line of its clones. The first
     restorer that needs it makes it, the others wait."""
@@ -149,6 +155,8 @@ class Clones:
         guest.qmp('migrate-incoming', uri='file:' + self.template.state)
         wait_for(guest, lambda: guest.qmp('query-status')['status'], 'paused')
         plug(guest, self.template.scenario.plug)
+        if self.template.scenario.access:
+            check_accesses(guest)
         return self.vm
 
     def collect(self, vm):

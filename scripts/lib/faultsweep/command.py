@@ -9,7 +9,8 @@ import shlex
 
 from .. import statuses
 from ..prepared import KERNEL_HELP, command, default_kernel
-from .scenario import ALL, POINTS, Scenario
+from . import numbers
+from .scenario import AUTO, MODULE_POINTS, POINTS, Scenario
 
 EPILOG = """\
 The scenario is a shell script. The guest boots, waits, and its state is saved.
@@ -19,10 +20,12 @@ default these are the calls of the scenario's processes; with --module those
 that have one of the modules on their stack, of any process.
 
 Verdicts, worst first: panic, oops, ka-error (ka error, such as a double free),
-bug, hang, warn, leak; and, no findings: init (the guest's first process was
-killed), masked (the scenario ended as without the fault), clean, not-reached
-(the call was not made: nothing is known). A finding is made twice; it is
-flaky if both differ. What the scenario shows without a fault is no finding.
+bug, hang, warn, stuck-module (one that cannot be unloaded afterwards), leak;
+and, no findings: init (the guest's first process was killed), masked (the
+scenario ended as without the fault), clean, not-reached (the call was not made:
+nothing is known). A fault that leads to a finding is made twice; it is flaky if
+both differ. Faults that lead to the same bug are one finding. What the scenario
+shows without a fault is none.
 
 {statuses}
 docs/fault-sweep.md has more.
@@ -34,21 +37,6 @@ def seconds(text):
     if not (math.isfinite(value) and 0 < value <= 1e6):
         raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds")
     return value
-
-
-def numbers(text):
-    """Parse numbers of calls, such as 1..3,all."""
-    found = []
-    for part in text.split(','):
-        m = re.fullmatch(r'(\d{1,4})(?:\.\.(\d{1,4}))?', part)
-        if part == ALL:
-            found.append(ALL)
-        elif m and 1 <= int(m[1]) <= int(m[2] or m[1]):
-            found += range(int(m[1]), int(m[2] or m[1]) + 1)
-        else:
-            raise argparse.ArgumentTypeError(
-                f"'{part}' is not N, N..M or all")
-    return tuple(dict.fromkeys(found))
 
 
 def stackid(text):
@@ -79,7 +67,8 @@ def add_guest_options(ap):
 def add_fault_options(ap):
     ap.add_argument('--point', action='append', metavar='P',
                     help='what fails: a point, @set or function as for ka '
-                         f"fault add (default {', '.join(POINTS)})")
+                         f"fault add (default {', '.join(POINTS)}; with "
+                         f"--module {MODULE_POINTS[-1]}, too)")
     ap.add_argument('--module', action='append', default=[], metavar='M',
                     help='only calls with this module on their stack')
     ap.add_argument('--task', metavar='T',
@@ -87,9 +76,15 @@ def add_fault_options(ap):
                          '(default without --module: the scenario)')
     ap.add_argument('--if', dest='condition', metavar='COND',
                     help='only calls for which this is true')
-    ap.add_argument('--n', type=numbers, default=(1,), metavar='LIST',
+    ap.add_argument('--n', type=numbers.parse, default=AUTO, metavar='LIST',
                     help='which calls of a stack fail, one a run: 1..3 or '
-                         '1,2; all: each call, in one run (default 1)')
+                         '1,2; all: each call, in one run; auto (the '
+                         'default): the first two, the last, those between '
+                         'calls with different results, and all if a call is '
+                         f'tried again; at most {numbers.MOST} of a stack')
+    ap.add_argument('--access', action='store_true',
+                    help='check each access to allocated memory, too: finds a '
+                         'use after free that does not crash (slower)')
     ap.add_argument('--only', type=stackid, action='append', default=[],
                     metavar='HASH', help='only this stack')
     ap.add_argument('--exclude', metavar='FILE',
@@ -114,6 +109,10 @@ def add_run_options(ap):
                     help='write FILE: .json, .xml (JUnit), else text')
 
 
+def points(args):
+    return tuple(args.point or (MODULE_POINTS if args.module else POINTS))
+
+
 def parse(argv):
     """Return the arguments, with .scenario."""
     whole, qemu = argv, []
@@ -131,8 +130,10 @@ def parse(argv):
     for add in add_guest_options, add_fault_options, add_run_options:
         add(ap)
     args = ap.parse_args(argv)
-    if args.keep and not (len(args.only) == 1 and len(args.n) == 1):
-        ap.error('--keep needs --only with one HASH, and one --n')
+    if args.keep and not (len(args.only) == 1 and args.n != AUTO and
+                          len(args.n) == 1):
+        ap.error('--keep needs --only with one HASH, and --n with one number '
+                 'or "all"')
     if args.jobs < 1 or args.smp < 1:
         ap.error('--jobs and --smp are at least 1')
     args.kernel = args.kernel or default_kernel()
@@ -141,9 +142,9 @@ def parse(argv):
     args.scenario = Scenario(
         kernel=args.kernel, run=args.run, initrd=args.initrd,
         share=args.share, append=' '.join(args.append), smp=args.smp,
-        mem=args.mem, points=tuple(args.point or POINTS),
-        modules=tuple(args.module), task=args.task, condition=args.condition,
-        numbers=args.n, qemu=tuple(qemu), plug=tuple(args.plug))
+        mem=args.mem, points=points(args), modules=tuple(args.module),
+        task=args.task, condition=args.condition, numbers=args.n,
+        access=args.access, qemu=tuple(qemu), plug=tuple(args.plug))
     args.command = again(whole)
     return args
 

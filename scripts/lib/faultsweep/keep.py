@@ -47,10 +47,10 @@ def keep(vm, command, limits, say):
     add_stops(vm)
     start_us = runner.guest_us(vm.guest)
     runner.begin(vm)
-    end, why, status = runner.wait(vm, limits, start_us)
+    end, why, found = runner.wait(vm, limits, start_us)
     vm.guest.qmp('stop')
     place = stopped_at(vm) or (
-        f'the end of the scenario, with status {status}' if end == 'marker'
+        f'the end of the scenario, with status {found[1]}' if end == 'marker'
         else why)
     vm.guest.disconnect()
     say(f'the VM is paused at {place}')

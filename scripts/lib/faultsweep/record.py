@@ -4,7 +4,6 @@ The first of these runs is the control, too: what it shows is no finding."""
 import re
 
 from . import runner
-from .scenario import ALL
 from .verdict import judge_control
 
 LIKELY_FIRST = 'likely', 'cgroup', '-', 'rare'
@@ -16,8 +15,9 @@ class RecordError(Exception):
     """The scenario does not work without a fault; the text says why."""
 
 
-def record_once(restorer, scenario, limits):
-    """Return (run, {stackid: row}); a row has the key point."""
+def record_once(restorer, scenario, limits, watch=False):
+    """Return (run, {stackid: row}); a row has the key point. WATCH: record
+    who takes references to modules."""
     vm = restorer.restore()
     found = {}
 
@@ -27,7 +27,8 @@ def record_once(restorer, scenario, limits):
             found.setdefault(row['stackid'], {
                 k: row[k] for k in (*KEPT, 'point')})
 
-    run = runner.perform(vm, scenario.log_rules(vm.pid), limits, keep_stacks)
+    run = runner.perform(vm, scenario.log_rules(vm.pid), limits,
+                         look_more=keep_stacks, watch=watch)
     restorer.collect(vm)
     if run['end'] != 'marker':
         symptom = judge_control(run).symptom or run['why']
@@ -41,7 +42,8 @@ def record(restorer, scenario, limits):
     """Return the record of a scenario, as a dict: control, stacks, unstable
     (stacks that only one run had)."""
     control, first = record_once(restorer, scenario, limits)
-    _, second = record_once(restorer, scenario, limits)
+    watched, second = record_once(restorer, scenario, limits, watch=True)
+    control['references'] = watched['references']
     stable = [first[h] for h in first if h in second]
     for row in stable:
         row['selected'] = min(row['selected'], second[row['stackid']]
@@ -70,15 +72,13 @@ def read_excluded(path):
     return found
 
 
-def plan(record, numbers, only=(), excluded=()):
-    """Return [(row, number)] in the order of the runs: calls that can fail in
+def plan(record, only=(), excluded=()):
+    """Return the stacks in the order of the runs: calls that can fail in
     practice first, then stacks with few calls."""
     def is_in(row, hashes):     # with leading zeros or without
         return int(row['stackid'], 16) in {int(h, 16) for h in hashes}
 
     rows = [r for r in record['stacks'] if not r['cut'] and
             not is_in(r, excluded) and (not only or is_in(r, only))]
-    rows.sort(key=lambda r: (LIKELY_FIRST.index(r['chance']), r['selected'],
-                             r['stackid']))
-    return [(r, n) for n in numbers for r in rows
-            if n == ALL or n <= r['selected']]
+    return sorted(rows, key=lambda r: (LIKELY_FIRST.index(r['chance']),
+                                       r['selected'], r['stackid']))

@@ -14,6 +14,9 @@ from .scenario import NAME
 # The VM stays when its guest has ended.
 ACTIONS = ['-action', 'reboot=shutdown,shutdown=pause,panic=pause']
 BOOT_SECONDS = 240
+# The kernel prints the stack of a task that waits so long: no run takes less
+# until it is a hang, so it can say where the task waits.
+CMDLINE = 'sysctl.kernel.hung_task_timeout_secs=5'
 PREFIX = 'ka-fault-sweep.'
 
 
@@ -59,7 +62,8 @@ def start_guest(scenario, share, name, qemu=(), options=()):
     if scenario.smp == 1:
         more.append('--icount')
     return Guest(kernel=scenario.kernel, smp=scenario.smp, mem=scenario.mem,
-                 run=NAME, end=None, cmdline=scenario.append, share=share,
+                 run=NAME, end=None, share=share,
+                 cmdline=f'{CMDLINE} {scenario.append}'.strip(),
                  name=name, options=more, timeout=BOOT_SECONDS,
                  qemu=[*scenario.qemu, *ACTIONS, *qemu], ends_with_us=True)
 

@@ -9,8 +9,14 @@ import shutil
 HERE = os.path.dirname(os.path.realpath(__file__))
 NAME = 'fault-sweep'            # of the workload in the guest
 READY, DONE = 'KA-SWEEP-READY', 'KA-SWEEP-DONE'
+UNLOADED = 'KA-SWEEP-UNLOADED'
 POINTS = 'kmalloc', 'pages', 'vmalloc', 'percpu'
+# With a module, too: a driver copies from and to user space itself. Without
+# one these are the calls of each read() and write() of the scenario.
+MODULE_POINTS = *POINTS, 'uaccess'
+FORMAT = 2                      # of the results that are kept
 ALL = 'all'                     # as a number of a call: every one
+AUTO = 'auto'                   # as numbers of calls: see numbers.py
 
 
 @dataclasses.dataclass
@@ -28,7 +34,8 @@ class Scenario:
     modules: tuple = ()
     task: str = None
     condition: str = None
-    numbers: tuple = (1,)
+    numbers: tuple = AUTO
+    access: bool = False
     qemu: tuple = ()
     plug: tuple = ()        # devices that a saved state cannot have
 
@@ -61,13 +68,22 @@ class Scenario:
         return [rule(point, condition, task, '--do log')
                 for point in self.points]
 
+    def fault_rule(self, point, stackid, number, pid):
+        """Return the rule of one run: the call NUMBER of a stack fails. Calls
+        are counted as log_rules() counts them, so the number is the same."""
+        task = self.selection(pid)[1]
+        if number == ALL:
+            return rule(point, f'stackid == {stackid}', task)
+        return rule(point, f'stackid == {stackid} && n == {number}', task,
+                    '--times 1')
+
     def fingerprint(self):
         """Return a hash of all that a result depends on."""
         whole = hashlib.sha256()
         values = dataclasses.asdict(self)
         values.pop('numbers')
         files = [values.pop(k) for k in ('run', 'share', 'initrd')]
-        whole.update(json.dumps(values, sort_keys=True).encode())
+        whole.update(json.dumps([FORMAT, values], sort_keys=True).encode())
         for path in (*files, os.path.join(HERE, 'scenario.sh'), self.kernel):
             for name in sorted(_files(path)):
                 with open(name, 'rb') as f:
@@ -93,11 +109,3 @@ def rule(point, condition='', task=None, *more):
         words.append(f'--task {task}')
     return ' '.join([*words, *more])
 
-
-def fault_rule(point, stackid, number):
-    """Return the rule of one run: the call NUMBER of a stack fails. It is the
-    same in each VM, so a report can show it."""
-    if number == ALL:
-        return rule(point, f'stackid == {stackid}')
-    return rule(point, f'stackid == {stackid} && n == {number}', None,
-                '--times 1')

@@ -6,6 +6,8 @@
 #   KA-SWEEP-READY <pid>     process <pid> waits, and becomes the scenario
 #   (a line is read)         the scenario may begin
 #   KA-SWEEP-DONE <status>   it has ended, and the guest has been idle for 2 s
+#   (lines are read)         names of modules, which are to be unloaded
+#   KA-SWEEP-UNLOADED        that was tried, and the guest has been idle for 2 s
 #
 # This shell is no process of the scenario: a call of its own never fails.
 
@@ -17,4 +19,11 @@ status=$?
 # Frees by RCU and delayed work come after the end of their cause.
 sleep 2
 printf '\nKA-SWEEP-DONE %s\n' $status
+while read -r names; do
+    for name in $names; do
+        rmmod "$name"
+    done
+    sleep 2
+    printf '\nKA-SWEEP-UNLOADED\n'
+done
 while :; do sleep 1000; done

@@ -39,7 +39,10 @@ class FakeGuest:
         found = re.search(r'stackid == (0x\w+)', ' '.join(self.added))
         return found[1] if found else None
 
-    def type(self, _):
+    def type(self, text):
+        if text != '\n':
+            self.print('\nKA-SWEEP-UNLOADED\n')
+            return
         self.hung = self.broken.get(self.failing()) == 'hang'
         if not self.hung:
             status = 1 if self.failing() else 0
@@ -52,6 +55,10 @@ class FakeGuest:
             self.running = False
         return {'status': 'running', 'running': True}
 
+    @staticmethod
+    def hmp_qmp(_):
+        return ''
+
     def rows(self, line):
         kind = self.broken.get(self.failing())
         words = line.split()
@@ -63,15 +70,21 @@ class FakeGuest:
             self.us += 10000000 * self.hung
             return [{'type': 'top_all', 'us': self.us}]
         if name == 'fault list':
-            return [{'rule': 1, 'done': 1}]
+            return [{'rule': 1, 'done': 1, 'refused_log_full': 0}]
         if name == 'fault stacks':
             return [{'rule': 1, 'stackid': h, 'selected': n, 'cut': 0,
                      'function': '__kmalloc', 'size': 8, 'flags': '0xcc0',
-                     'chance': 'rare', 'frames': f}
+                     'chance': 'rare', 'frames': f, 'calls': n}
                     for h, (f, n) in STACKS.items()]
         if name == 'fault log':
             return [{'rule': 1, 'function': '__kmalloc', 'value': '0x0',
                      'size': 8, 'flags': '0xcc0', 'frames': 'first+0x1[kf]'}]
+        if name == 'mod -v':
+            return [{'type': 'loaded_module', 'name': 'kf',
+                     'state': 'unloaded', 'unloaded_us': self.us}]
+        if name == 'mod -n':
+            return [{'type': 'loaded_module', 'name': 'kf', 'state': 'Live',
+                     'refs': 1, 'users': 'none'}] * (kind == 'stuck')
         if name == 'log -n' and kind == 'oops':
             return [{'type': 'log', 'seq': 9, 'facility': 0, 'stack': 'f+0x1',
                      'text': 'Oops: 0002 [#1]'}]

@@ -63,12 +63,13 @@ guest         test_module_names         30  full
 guest         test_modules              30  default
 guest         test_nothing_set          30  full
 guest         test_pages                30  full
-guest         test_panic                30  default
-guest         test_regs                 30  default
+guest         test_panic                30  full
+guest         test_regs                 30  full
 guest         test_rules                30  full
 guest         test_script               30  full
 guest         test_scripts              30  full
 guest         test_sweep                30  full
+guest         test_sweep_ends           30  full
 guest         test_text_unchanged       30  full
 guest         test_types                30  full
 guest         test_whatis               30  default
@@ -83,7 +84,9 @@ access        test_access_watch         120 full     k:arm64-6.12/long
 access        test_quarantine           120 full
 farm          test_farm                 120 default  farm
 farm          test_farm_boots           120 long     farm
+farm          test_farm_bugs            120 default  farm
 farm          test_farm_engines         120 full     farm slurm
+farm          test_farm_pages           120 full     farm
 farm          test_farm_use             120 default  farm
 farm          test_farm_vms             120 full     farm slurm
 farm          test_farm_work            120 full     farm
@@ -95,6 +98,7 @@ faults        test_faults               60  default
 faults        test_scenarios            60  full     k:6.12-rt/long
 fault-sweep   test_fault_sweep          60  full
 fault-sweep   test_fault_sweep_parts    60  default
+fault-sweep   test_fault_sweep_planted  60  full
 install       test_install              180 default  man
 install       test_packages             180 long     package container
 install       test_qemu_wrapper         180 full
@@ -141,7 +145,10 @@ reports       speedscope                5   full     readers
 reports       test_export_sums          30  full     readers heaptrack
               k:arm64-6.12/long
 reports       test_findings             30  full     findings multitool/long
+reports       test_health               30  default
 reports       test_identity             30  full
+reports       test_sick                 120 full     k:6.1/long k:arm64-6.12/long
+              k:lockdep-6.12/long syzkaller/long
 reports       test_syzkaller            30  long     syzkaller
 options       test_boot_options         120 full
 options       test_few_symbols          120 default
@@ -386,3 +393,5 @@ if __name__ == '__main__':
         main()
     except ChoiceError as e:
         sys.exit(f'scripts/test: {e}')
+    finally:
+        kill_all()

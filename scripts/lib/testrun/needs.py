@@ -77,7 +77,7 @@ class SetUp:
                 said.append(line)
                 if line.endswith(' ...'):
                     self.now = line[:-4]
-                elif ': done in ' in line:
+                elif ': done in ' in line or line.startswith('waiting '):
                     self.screen.say('set-up: ' + line)
             status = proc.wait()
         self.now = ''

@@ -287,3 +287,14 @@ unsigned gs_kernel_n_typed_modules(const GsKernel *k)
 {
     return gs_modules_n_typed(k->modules);
 }
+
+bool gs_kernel_has_types(const GsKernel *k)
+{
+    return k->btf != NULL;
+}
+
+const char *gs_kernel_types_from(const GsKernel *k)
+{
+    return k->btf_from_file || k->saved.types_file ? "file" :
+           gs_kernel_has_btf(k) ? "BTF" : "none";
+}

@@ -291,14 +291,3 @@ void gs_kernel_set_types(GsKernel *k, const GsTypesFile *f)
     k->btf_from_file = f;
     gs_modules_drop_shape(k->modules);
 }
-
-bool gs_kernel_has_types(const GsKernel *k)
-{
-    return k->btf != NULL;
-}
-
-const char *gs_kernel_types_from(const GsKernel *k)
-{
-    return k->btf_from_file || k->saved.types_file ? "file" :
-           gs_kernel_has_btf(k) ? "BTF" : "none";
-}

@@ -11,7 +11,7 @@
  *
  * Source: Arm ARM, chapter C4.1. Pure functions.
  */
-#include "guest-symbols/instructions/operand-internal.h"
+#include "guest-symbols/arch/operand-internal.h"
 
 #define REG_FP  29
 #define REG_SP  31

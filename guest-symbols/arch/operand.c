@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Selects the decoder of an architecture: see gs-operand.h. */
-#include "guest-symbols/instructions/operand-internal.h"
+#include "guest-symbols/arch/operand-internal.h"
 
 static bool (*const decoders[GS_ARCH__COUNT])(const uint8_t *, size_t) = {
     [GS_ARCH_X86_64] = gs_operand_x86_64,

@@ -9,7 +9,7 @@
  * Source: The RISC-V Instruction Set Manual, volume I, version 20240411. Pure
  * functions.
  */
-#include "guest-symbols/instructions/operand-internal.h"
+#include "guest-symbols/arch/operand-internal.h"
 
 /* Opcodes: bits 6 to 2. */
 #define LOAD            0x00

@@ -13,7 +13,7 @@
  *
  * Source: Intel SDM, volume 2, chapter 2 and appendix A. Pure functions.
  */
-#include "guest-symbols/instructions/operand-internal.h"
+#include "guest-symbols/arch/operand-internal.h"
 
 #define REG_SP  4
 #define REG_BP  5

@@ -15,6 +15,8 @@
 #ifndef GS_H
 #define GS_H
 
+#include "guest-symbols/api/gs-arch.h"
+#include "guest-symbols/api/gs-direct-map.h"
 #include "guest-symbols/api/gs-export.h"
 #include "guest-symbols/api/gs-instruction.h"
 #include "guest-symbols/api/gs-kernel.h"

@@ -6,7 +6,7 @@
 #ifndef GS_API_INSTRUCTION_H
 #define GS_API_INSTRUCTION_H
 
-#include "guest-symbols/api/gs-types.h"
+#include "guest-symbols/api/gs-arch.h"
 
 /* No instruction is longer. */
 #define GS_INSTRUCTION_MAX 16

@@ -9,9 +9,8 @@
 #ifndef GS_API_KERNEL_H
 #define GS_API_KERNEL_H
 
-#include "guest-symbols/api/gs-types.h"
+#include "guest-symbols/api/gs-arch.h"
 
-typedef struct GsKernel GsKernel;
 
 /* ---- opening ------------------------------------------------------------ */
 

@@ -5,10 +5,10 @@
 #ifndef GS_API_OPERAND_H
 #define GS_API_OPERAND_H
 
-#include "guest-symbols/api/gs-types.h"
+#include "guest-symbols/api/gs-arch.h"
 
 /**
- * gs_arch_may_touch_objects() - may an instruction of kernel code access an
+ * GsArch.may_touch_objects() - may an instruction of kernel code access an
  * allocated object?
  * @insn: the instruction; @len: bytes there, not less than it has
  *
@@ -25,23 +25,15 @@
  *  * the current task of riscv64, through tp
  *
  * Prefetches, hints and operations on cache lines access no memory here, unless
- * they write zeros.
+ * they write zeros. Returns: true if in doubt: an unknown encoding, or too few
+ * bytes.
  *
- * Returns: true if in doubt: an unknown encoding, or too few bytes.
- */
-bool gs_arch_may_touch_objects(const GsArch *arch, const uint8_t *insn,
-                               size_t len);
-
-/**
- * gs_arch_modifies_memory() - does an instruction read memory and write the
- * same memory?
- * @insn, @len: as above
+ * GsArch.modifies_memory() - does an instruction read memory and write the same
+ * memory?
  *
  * True for atomic instructions, and for those of x86-64 as add to memory.
  * Returns: false if in doubt.
  */
-bool gs_arch_modifies_memory(const GsArch *arch, const uint8_t *insn,
-                             size_t len);
 
 /**
  * struct GsString - a string instruction that repeats: rep movs, rep stos
@@ -57,30 +49,21 @@ typedef struct GsString {
 } GsString;
 
 /**
- * gs_arch_repeats() - is an instruction of x86-64 a string instruction that
- * repeats?
- * @insn, @len: as above
- * @out: set if it is
- *
- * Returns: false if in doubt, and if a prefix changes its addresses.
+ * struct GsStringRules - string instructions of an architecture
+ * @repeats: is an instruction a string instruction that repeats? @out: set if
+ *           it is. Returns: false if in doubt, and if a prefix changes its
+ *           addresses
+ * @counts_down: true for std: addresses of string instructions behind it go
+ *               down
+ * @may_count_down: may addresses of string instructions behind this code go
+ *                  down? @code: instructions of one function, from its entry
+ *                  on; at the entry they go up: so says the ABI. Returns: true
+ *                  for std in @code, and if in doubt: an unknown instruction
  */
-bool gs_arch_repeats(const GsArch *arch, const uint8_t *insn, size_t len,
-                     GsString *out);
-
-/** gs_arch_counts_down() - return true for std: addresses of string
- *  instructions behind it go down. */
-bool gs_arch_counts_down(const GsArch *arch, const uint8_t *insn, size_t len);
-
-/**
- * gs_arch_may_count_down() - may addresses of string instructions behind this
- * code go down?
- * @code: instructions of one function, from its entry on; @len: bytes there
- *
- * At the entry of a function they go up: so says the ABI.
- *
- * Returns: true for std in @code, and if in doubt: an unknown instruction.
- */
-bool gs_arch_may_count_down(const GsArch *arch, const uint8_t *code,
-                            size_t len);
+typedef struct GsStringRules {
+    bool (*repeats)(const uint8_t *insn, size_t len, GsString *out);
+    bool (*counts_down)(const uint8_t *insn, size_t len);
+    bool (*may_count_down)(const uint8_t *code, size_t len);
+} GsStringRules;
 
 #endif /* GS_API_OPERAND_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Types that all of guest-symbols shares: errors, guest memory, the keyed hash
- * of numbers, and the table of architectures.
+ * Types that all of guest-symbols shares: errors, guest memory, and the keyed
+ * hash of numbers.
  */
 #ifndef GS_API_TYPES_H
 #define GS_API_TYPES_H
@@ -46,6 +46,14 @@ typedef struct GsMem {
     bool no_kallsyms;
 } GsMem;
 
+/** gs_mem_load() - read @len bytes at @va. Returns: false if they cannot be
+ *  read, or @va is 0. */
+static inline bool gs_mem_load(const GsMem *mem, uint64_t va, void *to,
+                               size_t len)
+{
+    return va && mem->read(mem->opaque, va, to, len);
+}
+
 /* ---- hashes ------------------------------------------------------------- */
 
 /** gs_number_hash() - hash the uint64_t at @key, for a GHashTable with
@@ -55,48 +63,5 @@ guint gs_number_hash(gconstpointer key);
 /** gs_number_hash_direct() - hash the number that @key is, for a GHashTable
  *  with g_direct_equal(). */
 guint gs_number_hash_direct(gconstpointer key);
-
-/* ---- architectures ------------------------------------------------------ */
-
-typedef enum GsArchId {
-    GS_ARCH_X86_64, GS_ARCH_ARM64, GS_ARCH_RISCV64, GS_ARCH__COUNT
-} GsArchId;
-
-/** enum GsReg - registers by purpose. @GS_REG_LINK: holds the return address
- *  at a function's entry, on architectures that do not push it;
- *  @GS_REG_BASE: leads to the current task, see struct GsArch; @GS_REG_ARG6,
- *  @GS_REG_ARG7: x86-64 has six registers for arguments, and none for these */
-typedef enum GsReg {
-    GS_REG_SP, GS_REG_ARG0, GS_REG_ARG1, GS_REG_ARG2, GS_REG_ARG3,
-    GS_REG_RESULT, GS_REG_FP, GS_REG_BASE, GS_REG_ARG4, GS_REG_ARG5,
-    GS_REG_LINK, GS_REG_ARG6, GS_REG_ARG7, GS_REG__COUNT
-} GsReg;
-
-/**
- * struct GsArch - a row of the table of architectures (static)
- * @name: QEMU's name of the target
- * @reg: gdb's names of registers, NULL if the architecture has none for it
- * @base_is_task: GS_REG_BASE is the address of the current task; otherwise
- *                that of the CPU's percpu variables
- * @text_start, @text_end: the kernel's own code runs between these addresses
- * @slide_align: KASLR moves a kernel by multiples of this
- * @map_step: early in boot the image is mapped in steps of this
- * @patch_byte: first byte of the instruction that traps while the kernel
- *              patches or probes code; -1 if patching needs no trap
- */
-typedef struct GsArch {
-    GsArchId id;
-    const char *name;
-    const char *reg[GS_REG__COUNT];
-    bool base_is_task;
-    uint64_t text_start, text_end;
-    uint64_t slide_align, map_step;
-    int patch_byte;
-} GsArch;
-
-/** gs_arch_find() - (static, nullable) find a row by QEMU's name. */
-const GsArch *gs_arch_find(const char *name);
-/** gs_arch_nth() - (static, nullable) return the @i-th row. */
-const GsArch *gs_arch_nth(unsigned i);
 
 #endif /* GS_API_TYPES_H */

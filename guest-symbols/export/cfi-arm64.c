@@ -345,5 +345,5 @@ static void add(void *maker, const GsCfiCode *code)
 }
 
 const GsCfiMaker gs_arm64_cfi_maker = {
-    .made_of = "frame records", .code_align = 4, .begin = begin, .add = add,
+    .made_of = "frame records", .begin = begin, .add = add,
 };

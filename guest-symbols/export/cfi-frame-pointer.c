@@ -331,5 +331,5 @@ static void add(void *maker, const GsCfiCode *c)
 }
 
 const GsCfiMaker gs_frame_pointer_cfi_maker = {
-    .made_of = "frame pointers", .code_align = 1, .begin = begin, .add = add,
+    .made_of = "frame pointers", .begin = begin, .add = add,
 };

@@ -15,16 +15,10 @@
  * (linux/kernel.h: SYSTEM_RUNNING, since 5.17 SYSTEM_FREEING_INITMEM). */
 #define FREED_INIT      2
 
-static const GsCfiMaker *const makers[GS_ARCH__COUNT] = {
-    [GS_ARCH_X86_64] = &gs_orc_cfi_maker,
-    [GS_ARCH_ARM64] = &gs_arm64_cfi_maker,
-    [GS_ARCH_RISCV64] = &gs_riscv64_cfi_maker,
-};
-
 const GsCfiMaker *gs_cfi_maker_find(const GsKernel *k)
 {
-    return k->unwind_by == GS_UNWIND_BY_FRAMES ? &gs_frame_pointer_cfi_maker :
-                                                 makers[k->arch->id];
+    return k->arch->has_orc && k->unwind_by != GS_UNWIND_BY_FRAMES ?
+               &gs_orc_cfi_maker : k->arch->cfi;
 }
 
 static uint64_t address_of(const GsKernel *k, const char *name)

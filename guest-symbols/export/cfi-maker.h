@@ -28,7 +28,6 @@ typedef struct GsCfiCode {
 /**
  * struct GsCfiMaker - makes the call frame information of one architecture
  * @made_of: what it is made of, for GsDebugFile
- * @code_align: addresses of instructions are multiples of this
  * @begin: write the CIEs. @mem: (nullable) memory of the guest. @w, @k and @mem
  *         live longer. Returns: (owned) to be freed with g_free(); NULL if
  *         there is nothing to make rules of, then nothing was written.
@@ -36,15 +35,14 @@ typedef struct GsCfiCode {
  */
 typedef struct GsCfiMaker {
     const char *made_of;
-    unsigned code_align;
     void *(*begin)(GsCfi *w, const GsKernel *k, const GsMem *mem);
     void (*add)(void *maker, const GsCfiCode *code);
 } GsCfiMaker;
 
-extern const GsCfiMaker gs_orc_cfi_maker, gs_arm64_cfi_maker,
+/** gs_orc_cfi_maker - of kernels with ORC tables */
+extern const GsCfiMaker gs_orc_cfi_maker;
+extern const GsCfiMaker gs_frame_pointer_cfi_maker, gs_arm64_cfi_maker,
                         gs_riscv64_cfi_maker;
-/** gs_frame_pointer_cfi_maker - of x86-64 kernels without ORC */
-extern const GsCfiMaker gs_frame_pointer_cfi_maker;
 
 /** gs_cfi_maker_find() - find what makes the rules of @k. Returns: (static)
  *  NULL if nothing can. */

@@ -401,5 +401,5 @@ static void add(void *maker, const GsCfiCode *c)
 }
 
 const GsCfiMaker gs_orc_cfi_maker = {
-    .made_of = "ORC", .code_align = 1, .begin = begin, .add = add,
+    .made_of = "ORC", .begin = begin, .add = add,
 };

@@ -306,6 +306,6 @@ static void add_code(void *maker, const GsCfiCode *code)
 }
 
 const GsCfiMaker gs_riscv64_cfi_maker = {
-    .made_of = "frame records", .code_align = 2, .begin = begin_rules,
+    .made_of = "frame records", .begin = begin_rules,
     .add = add_code,
 };

@@ -344,22 +344,10 @@ static void add_modules(Maker *m, bool unloaded)
 
 /* ---- the file ----------------------------------------------------------- */
 
-static unsigned machine_of(const GsArch *arch)
-{
-    static const unsigned machine[GS_ARCH__COUNT] = {
-        [GS_ARCH_X86_64] = EM_X86_64,
-        [GS_ARCH_ARM64] = EM_AARCH64,
-        [GS_ARCH_RISCV64] = EM_RISCV,
-    };
-
-    return machine[arch->id];
-}
-
 static void fill(Maker *m, const GsMem *mem, bool unloaded)
 {
     m->rules = gs_cfi_maker_find(m->k);
     if (m->rules) {
-        m->cfi.code_align = m->rules->code_align;
         m->maker = m->rules->begin(&m->cfi, m->k, mem);
     }
     add_kernel(m);
@@ -369,15 +357,16 @@ static void fill(Maker *m, const GsMem *mem, bool unloaded)
 bool gs_kernel_debug_file(const GsKernel *k, const GsMem *mem, bool unloaded,
                           GsDebugFile *out, GError **errp)
 {
-    g_autoptr(GsElfFile) elf = gs_elf_file_new(machine_of(k->arch));
+    g_autoptr(GsElfFile) elf = gs_elf_file_new(k->arch->machine);
     g_autoptr(GByteArray) frames = g_byte_array_new();
     g_autoptr(GArray) areas = g_array_new(false, false, sizeof(Area));
     g_autoptr(GArray) starts = g_array_new(false, false, sizeof(uint64_t));
     g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal,
                                                         g_free, NULL);
     Maker m = {
-        .k = k, .elf = elf, .cfi = gs_cfi(frames, 1), .names = names,
-        .areas = areas, .starts = starts, .room = GS_CFI_CODE_MAX, .out = out,
+        .k = k, .elf = elf, .cfi = gs_cfi(frames, k->arch->code_align),
+        .names = names, .areas = areas, .starts = starts,
+        .room = GS_CFI_CODE_MAX, .out = out,
     };
 
     *out = (GsDebugFile) { 0 };

@@ -61,22 +61,15 @@ static void find_operand(GsInstruction *out, const char *operands, bool write)
 
 /* ---- capstone ----------------------------------------------------------- */
 
-static bool open_arch(GsArchId arch, csh *cs)
+static bool open_arch(const GsArch *arch, csh *cs)
 {
-    switch (arch) {
-    case GS_ARCH_X86_64:
-        return cs_open(CS_ARCH_X86, CS_MODE_64, cs) == CS_ERR_OK &&
-               cs_option(*cs, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT) == CS_ERR_OK;
-    case GS_ARCH_ARM64:
-        return cs_open(CS_ARCH_ARM64, CS_MODE_ARM, cs) == CS_ERR_OK;
-    case GS_ARCH_RISCV64:
-#if CS_API_MAJOR >= 5
-        return cs_open(CS_ARCH_RISCV, CS_MODE_RISCV64 | CS_MODE_RISCVC, cs) ==
-               CS_ERR_OK;
-#endif
-    default:
-        return false;
-    }
+    size_t syntax = (size_t)arch->disassembler.syntax;
+
+    return (arch->disassembler.arch || arch->disassembler.mode) &&
+           cs_open((cs_arch)arch->disassembler.arch,
+                   (cs_mode)arch->disassembler.mode, cs) == CS_ERR_OK &&
+           (!syntax ||
+            cs_option(*cs, CS_OPT_SYNTAX, syntax) == CS_ERR_OK);
 }
 
 bool gs_arch_disassemble(const GsArch *arch, uint64_t va, const uint8_t *bytes,
@@ -87,7 +80,7 @@ bool gs_arch_disassemble(const GsArch *arch, uint64_t va, const uint8_t *bytes,
     size_t n = 0;
 
     *out = (GsInstruction) { 0 };
-    if (open_arch(arch->id, &cs)) {
+    if (open_arch(arch, &cs)) {
         n = cs_disasm(cs, bytes, MIN(len, GS_INSTRUCTION_MAX), va, 1, &insn);
     }
     if (n) {

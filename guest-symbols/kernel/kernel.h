@@ -11,7 +11,6 @@
 #define GS_KERNEL_H
 
 #include "guest-symbols/gs.h"
-#include "guest-symbols/kernel/arch.h"
 #include "guest-symbols/image/image.h"
 
 typedef struct GsSymtab GsSymtab;
@@ -28,10 +27,9 @@ typedef struct GsTextRange {
 
 /** enum GsUnwindBy - what says where the frames of a stack are */
 typedef enum GsUnwindBy {
-    GS_UNWIND_BY_ARCH,      /* ORC on x86-64, frame records elsewhere */
-    GS_UNWIND_BY_FRAMES,    /* x86-64 without ORC: frame pointers */
-    GS_UNWIND_BY_NOTHING,   /* x86-64 without either, riscv64 without frame
-                             * pointers */
+    GS_UNWIND_BY_ARCH,      /* ORC, or frame records if there is none */
+    GS_UNWIND_BY_FRAMES,    /* frame records of an architecture with ORC */
+    GS_UNWIND_BY_NOTHING,   /* neither */
 } GsUnwindBy;
 
 /* A function that ftrace copies to make trampolines. */

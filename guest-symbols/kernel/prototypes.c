@@ -18,7 +18,7 @@ static GsPrototype *of_module(const GsKernel *k, const char *module,
         return NULL;
     }
     btf = gs_modules_types(k->modules, module, k->btf, why);
-    return btf ? gs_prototype_new(btf, k->arch->id, func, why) : NULL;
+    return btf ? gs_prototype_new(btf, k->arch, func, why) : NULL;
 }
 
 GsPrototype *gs_kernel_prototype(const GsKernel *k, const char *module,
@@ -32,7 +32,7 @@ GsPrototype *gs_kernel_prototype(const GsKernel *k, const char *module,
     } else if (module) {
         p = of_module(k, module, func, &reason);
     } else {
-        p = gs_prototype_new(k->btf, k->arch->id, func, &reason);
+        p = gs_prototype_new(k->btf, k->arch, func, &reason);
     }
     if (why) {
         *why = reason;

@@ -2,8 +2,6 @@
 /* Tags in the pointers of a kernel, see gs-tags.h. No state. */
 #include "guest-symbols/kernel/kernel.h"
 
-#define TOP_BYTE (0xffull << 56)
-
 bool gs_kernel_tags_pointers(const GsKernel *k)
 {
     /* mm/kasan/sw_tags.c, which exports it; mm/kasan/hw_tags.c */
@@ -22,7 +20,6 @@ bool gs_kernel_tags_pointers(const GsKernel *k)
 
 uint64_t gs_kernel_tag_bits(const GsKernel *k)
 {
-    return k->arch->id == GS_ARCH_ARM64 && gs_kernel_tags_pointers(k) ?
-               TOP_BYTE :
-               0;
+    return k->arch->tag_bits && gs_kernel_tags_pointers(k) ?
+               k->arch->tag_bits : 0;
 }

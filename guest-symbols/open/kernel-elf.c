@@ -6,6 +6,7 @@
  * Facts that a Linux image contains come from a GsElfOptions here. Such a
  * kernel runs at the addresses where it is linked.
  */
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/base/bytes.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"

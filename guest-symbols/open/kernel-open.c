@@ -4,6 +4,7 @@
  * types, ORC) and finds the address ranges that other files ask for. Called
  * by any thread; holds no state besides the kernel that is made.
  */
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/api/gs-user-file.h"
 #include "guest-symbols/kernel/banner.h"
@@ -110,7 +111,7 @@ static void search_orc(GsKernel *k)
     uint64_t va;
     size_t len;
 
-    if (!s || !k->arch || k->arch->id != GS_ARCH_X86_64 ||
+    if (!s || !k->arch || !k->arch->has_orc ||
         gs_image_section(k->image, ".orc_unwind_ip", &va, &data, &len)) {
         return;
     }
@@ -127,7 +128,7 @@ static void search_orc(GsKernel *k)
 
 static void place_image(GsKernel *k)
 {
-    const char *start = k->arch ? gs_arch_image_start(k->arch) : NULL;
+    const char *start = k->arch ? k->arch->image_start : NULL;
     GsSymbol sym;
 
     if (start && gs_symtab_lookup(k->symtab, start, &sym)) {
@@ -340,7 +341,7 @@ static void finish(GsKernel *k)
     }
     find_text(k);
     gs_kernel_find_data(k);
-    k->page_shift = gs_arch_page_shift(k);
+    k->page_shift = k->arch->page_shift ? k->arch->page_shift(k) : 12;
     gs_kernel_find_unwinder(k);
 }
 

@@ -3,6 +3,7 @@
  * Types from a file, see gs-types-file.h. libelf reads ELF files section by
  * section, so that a vmlinux of a gigabyte is not in memory as a whole.
  */
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/modules/modules.h"

@@ -16,44 +16,6 @@
 #define FLOAT_REGS      8
 #define BYTES_MAX       (1u << 16)
 
-/*
- * @n_regs: argument registers
- * @stack: where the arguments on the stack begin, above the stack pointer
- * @second: second half of a result
- * @by_address: large structs are copied by the caller, and their address is
- *              passed; otherwise the copy is on the stack
- * @splits: of two words, one may be in the last register
- * @closes: after an argument on the stack, no other one is in a register
- * @even: a value that is aligned to 16 bytes begins in an even register
- * @floats: floats have registers of their own
- * @uniform: and so have structs of up to four equal floats
- * @packed: a struct with unaligned members is in memory
- * @hidden: the address of a large result is passed as the first argument
- * @returned: and is the result
- */
-typedef struct Abi {
-    unsigned n_regs;
-    uint32_t stack;
-    GsReg second;
-    bool by_address, splits, closes, even, floats, uniform, packed, hidden,
-         returned;
-} Abi;
-
-static const Abi abis[GS_ARCH__COUNT] = {
-    [GS_ARCH_X86_64] = {
-        .n_regs = 6, .stack = 8, .second = GS_REG_ARG2, .floats = true,
-        .packed = true, .hidden = true, .returned = true,
-    },
-    [GS_ARCH_ARM64] = {
-        .n_regs = 8, .second = GS_REG_ARG1, .by_address = true, .closes = true,
-        .even = true, .floats = true, .uniform = true,
-    },
-    [GS_ARCH_RISCV64] = {
-        .n_regs = 8, .second = GS_REG_ARG1, .by_address = true, .splits = true,
-        .hidden = true,
-    },
-};
-
 static const GsReg arg_regs[] = {
     GS_REG_ARG0, GS_REG_ARG1, GS_REG_ARG2, GS_REG_ARG3, GS_REG_ARG4,
     GS_REG_ARG5, GS_REG_ARG6, GS_REG_ARG7,
@@ -216,13 +178,13 @@ static bool classify(const GsBtfRecords *r, uint32_t type, Class *c)
            (c->size > FLOATS_MAX * WORD || read_parts(r, type, c));
 }
 
-static bool is_large(const Abi *abi, const Class *c)
+static bool is_large(const GsAbi *abi, const Class *c)
 {
     return c->size > SMALL || (abi->packed && c->unaligned);
 }
 
 /* Is the value in registers for floats? Then it has no integer register. */
-static bool in_float_regs(const Abi *abi, const Class *c)
+static bool in_float_regs(const GsAbi *abi, const Class *c)
 {
     if (!abi->floats || !c->n_floats) {
         return false;
@@ -234,7 +196,7 @@ static bool in_float_regs(const Abi *abi, const Class *c)
 }
 
 /* Are its words of different classes, integers, floats and padding? */
-static bool is_torn(const Abi *abi, const Class *c)
+static bool is_torn(const GsAbi *abi, const Class *c)
 {
     unsigned words = c->size > WORD ? 3 : c->size ? 1 : 0;
 
@@ -252,7 +214,7 @@ static uint32_t align_up(uint32_t at, uint32_t to)
 static GsPlace on_stack(GsArgPlaces *a, const Class *c)
 {
     GsPlace place = { .kind = GS_PLACE_STACK };
-    uint32_t base = abis[a->arch].stack;
+    uint32_t base = a->abi->stack;
 
     place.stack = base + align_up(a->stack - base, MAX(c->align, WORD));
     a->stack = place.stack + align_up(c->size, WORD);
@@ -282,7 +244,7 @@ static GsPlace split(GsArgPlaces *a)
 
 static GsPlace assign(GsArgPlaces *a, const Class *c)
 {
-    const Abi *abi = &abis[a->arch];
+    const GsAbi *abi = a->abi;
     unsigned words = (c->size + WORD - 1) / WORD;
 
     if (abi->even && c->align > WORD) {
@@ -305,7 +267,7 @@ static GsPlace large(GsArgPlaces *a, const Class *c)
     static const Class address = { .size = WORD, .align = WORD };
     GsPlace place;
 
-    if (!abis[a->arch].by_address) {
+    if (!a->abi->by_address) {
         return on_stack(a, c);
     }
     place = assign(a, &address);
@@ -316,7 +278,7 @@ static GsPlace large(GsArgPlaces *a, const Class *c)
 GsPlace gs_arg_places_next(GsArgPlaces *a, uint32_t type)
 {
     const GsPlace unknown = { .kind = GS_PLACE_UNKNOWN };
-    const Abi *abi = &abis[a->arch];
+    const GsAbi *abi = a->abi;
     Class c;
 
     if (a->lost || !classify(a->rec, type, &c) || is_torn(abi, &c)) {
@@ -338,7 +300,7 @@ GsPlace gs_arg_places_next(GsArgPlaces *a, uint32_t type)
 
 static GsPlace large_result(GsArgPlaces *a)
 {
-    const Abi *abi = &abis[a->arch];
+    const GsAbi *abi = a->abi;
     const GsPlace address = {
         .kind = GS_PLACE_REGISTERS, .by_address = true, .words = 1,
         .reg = { GS_REG_RESULT },
@@ -355,15 +317,14 @@ static bool is_void(const GsBtfRecords *r, uint32_t id)
     return !gs_btf_real(r, &id, &t) && !id;
 }
 
-GsPlace gs_arg_places_init(GsArgPlaces *a, GsArchId arch,
+GsPlace gs_arg_places_init(GsArgPlaces *a, const GsAbi *abi,
                            const GsBtfRecords *rec, uint32_t result)
 {
     const GsPlace unknown = { .kind = GS_PLACE_UNKNOWN };
-    const Abi *abi = &abis[arch];
     Class c;
 
     *a = (GsArgPlaces) {
-        .arch = arch, .rec = rec, .stack = abi->stack,
+        .abi = abi, .rec = rec, .stack = abi->stack,
     };
     if (is_void(rec, result)) {
         return (GsPlace) { .kind = GS_PLACE_NONE };

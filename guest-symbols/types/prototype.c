@@ -33,7 +33,7 @@ static const char assembler[] =
 struct GsPrototype {
     gatomicrefcount owners;
     GsBtf *btf;
-    GsArchId arch;
+    const GsArch *arch;
     const char *func;           /* its name in the sources */
     GStringChunk *texts;
     size_t bytes;
@@ -248,19 +248,20 @@ static GsPrototype *make(GsBtf *btf, const GsBtfType *proto)
     return p;
 }
 
-static void place_all(GsPrototype *p, GsArchId arch)
+static void place_all(GsPrototype *p)
 {
     const GsBtfRecords *r = gs_btf_records(p->btf);
     GsArgPlaces places;
 
-    p->result.place = gs_arg_places_init(&places, arch, r, p->result.id);
+    p->result.place = gs_arg_places_init(&places, p->arch->abi, r,
+                                         p->result.id);
     for (unsigned i = 0; i < p->n; i++) {
         p->param[i].place = gs_arg_places_next(&places, p->param[i].id);
     }
 }
 
-GsPrototype *gs_prototype_new(GsBtf *btf, GsArchId arch, const char *func,
-                              const char **why)
+GsPrototype *gs_prototype_new(GsBtf *btf, const GsArch *arch,
+                              const char *func, const char **why)
 {
     const GsBtfRecords *r = gs_btf_records(btf);
     g_autofree char *name = source_name(func);
@@ -282,7 +283,7 @@ GsPrototype *gs_prototype_new(GsBtf *btf, GsArchId arch, const char *func,
     }
     drop_variadic(p);
     set_number_names(p, name);
-    place_all(p, arch);
+    place_all(p);
     return p;
 }
 
@@ -308,7 +309,7 @@ const GsBtf *gs_prototype_types(const GsPrototype *p)
     return p->btf;
 }
 
-GsArchId gs_prototype_arch(const GsPrototype *p)
+const GsArch *gs_prototype_arch(const GsPrototype *p)
 {
     return p->arch;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Prototypes as bytes: gs_prototype_pack() and gs_prototype_unpack().
+ * Types as bytes, a .BTF section: gs_types_pack(), gs_prototype_pack_types().
  *
- *     architecture (1), name of the function with NUL, a .BTF section
- *
- * The section has the types that the values are printed by, and no others:
+ * It has the types that the values are printed by, and no others:
  *
  *     FUNC "kfree" -> FUNC_PROTO { void, { "object", PTR -> CONST -> void } }
  *     PTR -> STRUCT "page" { ... } is copied as PTR -> FWD "page"
@@ -216,8 +214,7 @@ GByteArray *gs_types_pack(const GsBtf *btf, uint32_t type)
     return gs_btf_writer_end(to);
 }
 
-/* (owned, nullable) Return the section. */
-static GByteArray *make_types(const GsPrototype *p)
+GByteArray *gs_prototype_pack_types(const GsPrototype *p)
 {
     g_autoptr(GsBtfWriter) to = gs_btf_writer_new();
     g_autoptr(GHashTable) ids = g_hash_table_new(gs_number_hash_direct, NULL);
@@ -234,33 +231,4 @@ static GByteArray *make_types(const GsPrototype *p)
     }
     add_signs(&c, btf);
     return gs_btf_writer_end(to);
-}
-
-bool gs_prototype_pack(const GsPrototype *p, GByteArray *to)
-{
-    g_autoptr(GByteArray) types = make_types(p);
-    GsOut out = gs_out(to);
-
-    if (!types || types->len > GS_PROTOTYPE_MAX - GS_SYMBOL_NAME_MAX - 2) {
-        return false;
-    }
-    gs_out_u8(&out, gs_prototype_arch(p));
-    gs_out_str(&out, gs_prototype_func(p));
-    gs_out_bytes(&out, types->data, types->len);
-    return true;
-}
-
-GsPrototype *gs_prototype_unpack(const void *bytes, size_t len)
-{
-    GsBytes in = gs_bytes(bytes, len);
-    GsArchId arch = gs_bytes_u8(&in);
-    const char *func = gs_bytes_str(&in, GS_SYMBOL_NAME_MAX, NULL);
-    g_autoptr(GsBtf) btf = NULL;
-    const char *why;
-
-    if (in.failed || arch >= GS_ARCH__COUNT || len > GS_PROTOTYPE_MAX) {
-        return NULL;
-    }
-    btf = gs_btf_new(gs_bytes_at(&in), gs_bytes_left(&in), NULL);
-    return btf ? gs_prototype_new(btf, arch, func, &why) : NULL;
 }

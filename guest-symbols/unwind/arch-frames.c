@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of frame rules: one row for each architecture whose stacks are
- * walked by frame records. Constant data, any thread.
- *
- * x86-64 has no row: its stacks are walked with ORC (unwind.c). If a kernel
- * has no ORC tables, @k->unwind_by selects the rules.
+ * Chooses the rules by which the frame records of a kernel are walked. Constant
+ * data, any thread.
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/unwind/frame-records.h"
 
-static const GsFrameRules *const rules[GS_ARCH__COUNT] = {
-    [GS_ARCH_ARM64] = &gs_arm64_frames,
-    [GS_ARCH_RISCV64] = &gs_riscv64_frames,
-};
+static void prepare(GsFrameRecords *f, const GsKernel *k)
+{
+}
+
+/* Nothing in the kernel says where the caller's frame is. A word on the stack
+ * that looks like a return address may be an old one. */
+static GsStop no_step(const GsFrameRecords *f, Walk *w)
+{
+    return GS_STOP_NO_UNWINDER;
+}
+
+const GsFrameRules gs_no_frames = { .prepare = prepare, .step = no_step };
 
 const GsFrameRules *gs_frame_rules_find(const GsKernel *k)
 {
-    if (k->plain) {
-        return &gs_plain_frames;
-    }
-    if (k->unwind_by == GS_UNWIND_BY_NOTHING) {
-        return &gs_no_frames;
-    }
-    return k->unwind_by == GS_UNWIND_BY_FRAMES ? &gs_x86_64_frames :
-                                                 rules[k->arch->id];
+    return k->plain ? &gs_plain_frames :
+           k->unwind_by == GS_UNWIND_BY_NOTHING ? &gs_no_frames :
+           k->unwind_by == GS_UNWIND_BY_FRAMES || !k->arch->has_orc ?
+               k->arch->frames : NULL;
 }

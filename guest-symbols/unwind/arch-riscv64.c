@@ -50,7 +50,6 @@ static void prepare(GsFrameRecords *f, const GsKernel *k)
 {
     GsSymbol from, to;
 
-    f->record_at = RECORD_AT;
     find_outermost(f, k);
     if (!gs_kernel_lookup(k, "handle_exception", &from)) {
         return;
@@ -166,4 +165,4 @@ static GsStop step(const GsFrameRecords *f, Walk *w)
                GS_GO_ON;
 }
 
-const GsFrameRules gs_riscv64_frames = { prepare, step };
+const GsFrameRules gs_riscv64_frames = { prepare, step, RECORD_AT };

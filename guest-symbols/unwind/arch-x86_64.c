@@ -2,8 +2,7 @@
 /*
  * Frames of x86-64 kernels without ORC: arch/x86/kernel/unwind_frame.c.
  *
- * Owns gs_x86_64_frames and gs_no_frames; called by frame-records.c on vCPU
- * threads.
+ * Owns gs_x86_64_frames; called by frame-records.c on vCPU threads.
  *
  * rbp points to {caller's rbp, return address}. Exceptions and interrupts do
  * not make such a record: the entry code sets rbp to the address of its struct
@@ -80,12 +79,3 @@ static GsStop step(const GsFrameRecords *f, Walk *w)
 }
 
 const GsFrameRules gs_x86_64_frames = { prepare, step };
-
-/* Nothing in the kernel says where the caller's frame is. A word on the stack
- * that looks like a return address may be an old one. */
-static GsStop no_step(const GsFrameRecords *f, Walk *w)
-{
-    return GS_STOP_NO_UNWINDER;
-}
-
-const GsFrameRules gs_no_frames = { prepare, no_step };

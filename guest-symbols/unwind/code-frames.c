@@ -109,9 +109,8 @@ const GsFrameRules gs_code_frames = { NULL, step };
 
 GsCodeFrames *gs_code_frames_new(const GsKernel *k, const GsFrameRules *records)
 {
-    const GsCodeRules *rules = records == &gs_arm64_frames ? &gs_arm64_code :
-                               records == &gs_riscv64_frames ?
-                               &gs_riscv64_code : NULL;
+    const GsCodeRules *rules = records == k->arch->frames ?
+                                   k->arch->code_frames : NULL;
     GsCodeFrames *c = NULL;
 
     if (rules) {

@@ -144,7 +144,9 @@ GsStop gs_frame_records_walk(const GsFrameRecords *f, Walk *w, uint64_t *frames,
 void gs_frame_records_prepare(GsFrameRecords *f, const GsFrameRules *rules,
                               const GsKernel *k, GsOrcReader *reader)
 {
-    *f = (GsFrameRecords) { .rules = rules, .reader = reader };
+    *f = (GsFrameRecords) {
+        .rules = rules, .reader = reader, .record_at = rules->record_at,
+    };
     for (size_t i = 0; i < G_N_ELEMENTS(f->text); i++) {
         if (k->text[i].end) {
             f->text[i] = (GsRange) {

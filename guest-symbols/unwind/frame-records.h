@@ -59,15 +59,15 @@ typedef struct GsFrameRecords {
  * struct GsFrameRules - how one architecture's frames are walked
  * @prepare: fill in @f for @k; only @rules, @reader and @text are set before
  * @step: move @w from its frame to the caller's
+ * @record_at: distance from the frame pointer to the record
  */
 typedef struct GsFrameRules {
     void (*prepare)(GsFrameRecords *f, const GsKernel *k);
     GsStop (*step)(const GsFrameRecords *f, Walk *w);
+    int record_at;
 } GsFrameRules;
 
-extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames;
-/** gs_x86_64_frames - rules for x86-64 kernels without ORC */
-extern const GsFrameRules gs_x86_64_frames;
+extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames, gs_x86_64_frames;
 /** gs_no_frames - rules for kernels whose stacks cannot be walked: each walk
  *  finds its first frame only, and ends with GS_STOP_NO_UNWINDER */
 extern const GsFrameRules gs_no_frames;

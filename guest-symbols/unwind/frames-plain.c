@@ -15,7 +15,7 @@ static void prepare(GsFrameRecords *f, const GsKernel *k)
 
     f->canonical = k->low ? 0 : above;
     f->signature = k->low ? above : 0;
-    f->record_at = k->arch->id == GS_ARCH_RISCV64 ? -16 : 0;
+    f->record_at = k->arch->frames->record_at;
     for (char **name = k->outermost; name && *name; name++) {
         GsSymbol sym;
 

@@ -124,7 +124,9 @@ void gs_kernel_replaced_returns(const GsKernel *k, uint64_t va[2])
 
 void gs_return_records_prepare(GsReturnRecords *r, const GsKernel *k)
 {
-    *r = (GsReturnRecords) { .by_slot = k->arch->id == GS_ARCH_X86_64 };
+    *r = (GsReturnRecords) {
+        .by_slot = k->arch->return_key == GS_RETURN_BY_SLOT,
+    };
     gs_kernel_replaced_returns(k, r->va);
     if (k->btf) {
         find_graph(&r->graph, k, r->by_slot);

@@ -19,15 +19,9 @@
 
 typedef enum Need { MUST, MAY } Need;
 
-#define ONLY_X86_64 (1u << GS_ARCH_X86_64)
-#define ONLY_ARM64 (1u << GS_ARCH_ARM64)
-#define ONLY_RISCV64 (1u << GS_ARCH_RISCV64)
-#define ONLY_ANY (~0u)
-
 /* A row of access-code.def. @row: without a name */
 typedef struct Source {
     Need need;
-    unsigned arches;
     const char *names;
     KtCodeRow row;
 } Source;
@@ -39,18 +33,37 @@ typedef struct Source {
 #define NO_RANGE(kind, past, before) \
     ROW(kind, past, before, KT_NO_ARG, KT_NO_ARG, KT_NO_ARG, 0)
 
-static const Source sources[] = {
 #define KT_ALLOCATOR(need, names) \
-    { need, ONLY_ANY, names, NO_RANGE(ALLOCATOR, 0, 0) },
-#define KT_LEAF(names) \
-    { MAY, ONLY_ANY, names, NO_RANGE(LEAF, 0, 0) },
-#define KT_RANGE(need, arch, names, dst, src, n, unit) \
-    { need, ONLY_##arch, names, ROW(RANGE, 0, 0, dst, src, n, unit) },
-#define KT_OVERREAD(arch, names, past, before) \
-    { MAY, ONLY_##arch, names, NO_RANGE(OVERREAD, past, before) },
-#define KT_LOADS_OK(names) \
-    { MAY, ONLY_ANY, names, NO_RANGE(LOADS_OK, 0, 0) },
+    { need, names, NO_RANGE(ALLOCATOR, 0, 0) },
+#define KT_LEAF(names) { MAY, names, NO_RANGE(LEAF, 0, 0) },
+#define KT_RANGE(need, names, dst, src, n, unit) \
+    { need, names, ROW(RANGE, 0, 0, dst, src, n, unit) },
+#define KT_OVERREAD(names, past, before) \
+    { MAY, names, NO_RANGE(OVERREAD, past, before) },
+#define KT_LOADS_OK(names) { MAY, names, NO_RANGE(LOADS_OK, 0, 0) },
+
+static const Source any[] = {
 #include "kalloc-tracer/access/access-code.def"
+};
+static const Source x86_64[] = {
+#include "kalloc-tracer/access/code-x86_64.def"
+};
+static const Source arm64[] = {
+#include "kalloc-tracer/access/code-arm64.def"
+};
+static const Source riscv64[] = {
+#include "kalloc-tracer/access/code-riscv64.def"
+};
+
+/* By the number of the architecture. */
+typedef struct Sources {
+    const Source *at;
+    size_t n;
+} Sources;
+
+static const Sources of_arch[] = {
+#define GS_ARCH(name) { name, G_N_ELEMENTS(name) },
+#include "guest-symbols/api/archs.def"
 };
 
 /*
@@ -65,12 +78,12 @@ typedef struct Table {
 
 /*
  * A row with one name, its own copy.
- * @source: number in sources[]; of the user's rows, their number
+ * @source: the built-in row, NULL: one of the user's
  * @found: the kernel has such a function
  */
 typedef struct Entry {
     KtCodeRow row;
-    unsigned source;
+    const Source *source;
     bool found;
 } Entry;
 
@@ -118,8 +131,8 @@ static void table_deinit(Table *t)
     g_ptr_array_unref(t->patterns);
 }
 
-static void add_entry(Search *s, Table *t, const char *name, unsigned source,
-                      const KtCodeRow *row)
+static void add_entry(Search *s, Table *t, const char *name,
+                      const Source *source, const KtCodeRow *row)
 {
     Entry *e = g_new0(Entry, 1);
 
@@ -142,22 +155,18 @@ static void add_user_rows(Search *s, const KtAccessRules *rules)
     const KtCodeRow *row;
 
     for (unsigned i = 0; (row = kt_access_rules_nth(rules, i)); i++) {
-        add_entry(s, &s->user, row->name, i, row);
+        add_entry(s, &s->user, row->name, NULL, row);
     }
 }
 
-static bool is_for(const Source *source, const GsKernel *k)
+static void add_sources(Search *s, Sources from)
 {
-    return source->arches >> gs_kernel_arch(k)->id & 1;
-}
+    for (size_t i = 0; i < from.n; i++) {
+        g_auto(GStrv) names = g_strsplit(from.at[i].names, " ", -1);
 
-static void add_built_in_rows(Search *s)
-{
-    for (unsigned i = 0; i < G_N_ELEMENTS(sources); i++) {
-        g_auto(GStrv) names = g_strsplit(sources[i].names, " ", -1);
-
-        for (unsigned n = 0; names[n] && is_for(&sources[i], s->k); n++) {
-            add_entry(s, &s->built_in, names[n], i, &sources[i].row);
+        for (unsigned n = 0; names[n]; n++) {
+            add_entry(s, &s->built_in, names[n], &from.at[i],
+                      &from.at[i].row);
         }
     }
 }
@@ -271,9 +280,9 @@ static void sort_functions(GArray *a)
 
 /* ---- names that were not found ------------------------------------------- */
 
-static bool has_source(const KtCodeClasses *c, guint first, unsigned source)
+static bool has_source(const KtCodeClasses *c, const Source *source)
 {
-    for (guint i = first; i < c->entries->len; i++) {
+    for (guint i = 0; i < c->entries->len; i++) {
         const Entry *e = c->entries->pdata[i];
 
         if (e->source == source && e->found) {
@@ -283,22 +292,24 @@ static bool has_source(const KtCodeClasses *c, guint first, unsigned source)
     return false;
 }
 
-/* @n_user: so many of the entries, in front, are the user's */
-static void note_missing(Search *s, guint n_user)
+static void note_missing(KtCodeClasses *c, Sources from)
 {
-    for (guint i = 0; i < n_user; i++) {
-        const Entry *e = s->c->entries->pdata[i];
+    for (size_t i = 0; i < from.n; i++) {
+        g_auto(GStrv) names = g_strsplit(from.at[i].names, " ", -1);
 
-        if (!e->found) {
-            g_ptr_array_add(s->c->unused, g_strdup(e->row.name));
+        if (from.at[i].need == MUST && !has_source(c, &from.at[i])) {
+            g_ptr_array_add(c->missing, g_strjoinv(" or ", names));
         }
     }
-    for (unsigned i = 0; i < G_N_ELEMENTS(sources); i++) {
-        g_auto(GStrv) names = g_strsplit(sources[i].names, " ", -1);
+}
 
-        if (sources[i].need == MUST && is_for(&sources[i], s->k) &&
-            !has_source(s->c, n_user, i)) {
-            g_ptr_array_add(s->c->missing, g_strjoinv(" or ", names));
+static void note_unused(KtCodeClasses *c)
+{
+    for (guint i = 0; i < c->entries->len; i++) {
+        const Entry *e = c->entries->pdata[i];
+
+        if (!e->source && !e->found) {
+            g_ptr_array_add(c->unused, g_strdup(e->row.name));
         }
     }
 }
@@ -310,7 +321,8 @@ KtCodeClasses *kt_code_classes_new(const GsKernel *k,
 {
     KtCodeClasses *c = g_new0(KtCodeClasses, 1);
     Search s = { .c = c, .k = k };
-    guint n_user;
+    const Sources general = { any, G_N_ELEMENTS(any) };
+    Sources own = of_arch[gs_arch_number(gs_kernel_arch(k))];
 
     c->functions = g_array_new(FALSE, FALSE, sizeof(KtCodeFunction));
     c->entries = g_ptr_array_new_with_free_func(g_free);
@@ -320,12 +332,14 @@ KtCodeClasses *kt_code_classes_new(const GsKernel *k,
     table_init(&s.user);
     table_init(&s.built_in);
     add_user_rows(&s, more);
-    n_user = c->entries->len;
-    add_built_in_rows(&s);
+    add_sources(&s, general);
+    add_sources(&s, own);
     gs_kernel_foreach_symbol(k, visit_kernel, &s);
     visit_modules(&s);
     sort_functions(c->functions);
-    note_missing(&s, n_user);
+    note_unused(c);
+    note_missing(c, general);
+    note_missing(c, own);
     table_deinit(&s.user);
     table_deinit(&s.built_in);
     return c;

@@ -212,6 +212,7 @@ static unsigned add_callback(const KtCapture *c, const KtWatchFunction *f,
                              bool *down)
 {
     uint64_t va = qemu_plugin_insn_vaddr(insn);
+    const GsArch *arch = c->arch;
     uint8_t bytes[INSN_MAX];
     GsString string;
     size_t len;
@@ -225,19 +226,19 @@ static unsigned add_callback(const KtCapture *c, const KtWatchFunction *f,
         return 1;
     }
     len = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
-    *down |= gs_arch_counts_down(c->arch, bytes, len);
-    if (!gs_arch_may_touch_objects(c->arch, bytes, len)) {
+    *down |= arch->strings && arch->strings->counts_down(bytes, len);
+    if (!arch->may_touch_objects(bytes, len)) {
         return 0;
     }
-    if (!*down && gs_arch_repeats(c->arch, bytes, len, &string)) {
+    if (!*down && arch->strings &&
+        arch->strings->repeats(bytes, len, &string)) {
         add_exec_callback(insn, on_string, kt_watch_string_how(&string), left);
         return 1;
     }
     qemu_plugin_register_vcpu_mem_cb(insn,
                                      watch.few ? on_access_few : on_access,
                                      QEMU_PLUGIN_CB_R_REGS,
-                                     gs_arch_modifies_memory(c->arch, bytes,
-                                                             len) ?
+                                     arch->modifies_memory(bytes, len) ?
                                          QEMU_PLUGIN_MEM_W :
                                          QEMU_PLUGIN_MEM_RW,
                                      kt_watch_pack(va, 0, left));

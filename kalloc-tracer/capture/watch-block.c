@@ -92,7 +92,7 @@ static bool is_half(uint64_t pc)
     uint8_t bytes[INSN_MAX];
     size_t len = read_code(pc, bytes);
 
-    return gs_arch_modifies_memory(watch.c->arch, bytes, len);
+    return watch.c->arch->modifies_memory(bytes, len);
 }
 
 /* Set the place to the entry of memset() and the like: all their accesses are

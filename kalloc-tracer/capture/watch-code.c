@@ -50,17 +50,21 @@ uint64_t kt_watch_string_len(const KtVcpu *v, const GsString *s)
 bool kt_watch_may_count_down(const KtHookCall *m, uint64_t pc)
 {
     const GsKernel *k = m->c->kernel;
+    const GsStringRules *strings = gs_kernel_arch(k)->strings;
     g_autofree uint8_t *code = NULL;
     GsSymbol sym;
     size_t n;
 
+    if (!strings) {
+        return false;
+    }
     if (!gs_kernel_symbolize(k, pc, &sym) || pc - sym.va > CODE_MAX) {
         return true;
     }
     n = pc - sym.va;
     code = g_malloc(n);
     return !kt_guest_read(m->boot->guest, sym.va, code, n) ||
-           gs_arch_may_count_down(gs_kernel_arch(k), code, n);
+           strings->may_count_down(code, n);
 }
 
 uint64_t kt_watch_range_len(const KtHookCall *m, const KtCodeRow *row)

@@ -62,19 +62,14 @@ static bool has_time(KtVcpu *v)
 
 /* Return false if stacks of the architecture are walked otherwise.
  * @reg: (out) those that code saves first, by DWARF's numbers */
-static bool general_regs(const KtVcpu *v, GsArchId arch, uint64_t *reg)
+static bool general_regs(const KtVcpu *v, const GsArch *arch, uint64_t *reg)
 {
-    static const struct { uint8_t sp, fp, link; } number[GS_ARCH__COUNT] = {
-        [GS_ARCH_ARM64] = { 31, 29, 30 },
-        [GS_ARCH_RISCV64] = { 2, 8, 1 },
-    };
-
-    if (!number[arch].link) {
+    if (!arch->dwarf.link) {
         return false;
     }
-    reg[number[arch].sp] = kt_vcpu_reg(v, GS_REG_SP);
-    reg[number[arch].fp] = kt_vcpu_reg(v, GS_REG_FP);
-    reg[number[arch].link] = kt_vcpu_reg(v, GS_REG_LINK);
+    reg[arch->dwarf.sp] = kt_vcpu_reg(v, GS_REG_SP);
+    reg[arch->dwarf.fp] = kt_vcpu_reg(v, GS_REG_FP);
+    reg[arch->dwarf.link] = kt_vcpu_reg(v, GS_REG_LINK);
     return true;
 }
 
@@ -89,7 +84,7 @@ void kt_watch_walk_code(KtHookCall *m, uint64_t pc, uint64_t task,
         .bp = kt_vcpu_reg(m->v, GS_REG_FP), .exact_ip = true, .task = task,
     };
 
-    if (!general_regs(m->v, gs_kernel_arch(k)->id, reg) || !has_time(m->v)) {
+    if (!general_regs(m->v, gs_kernel_arch(k), reg) || !has_time(m->v)) {
         return;
     }
     u = gs_unwinder_new(k);

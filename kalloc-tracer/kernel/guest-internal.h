@@ -4,7 +4,7 @@
 #define KT_GUEST_INTERNAL_H
 
 #include "kalloc-tracer/kernel/guest.h"
-#include "kalloc-tracer/kernel/direct-map.h"
+#include "guest-symbols/gs.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 
 #define UNKNOWN         KT_NO_MEMBER
@@ -46,7 +46,7 @@ typedef struct KtGuestLayout {
     uint32_t slab_cache;
     uint32_t sheaf_head, sheaf_size, sheaf_objects;
     bool has_pages;
-    KtDirectMapAt direct_map;
+    GsDirectMapAt direct_map;
     unsigned page_shift;
 } KtGuestLayout;
 
@@ -98,7 +98,7 @@ void kt_guest_find_layout(KtGuestLayout *at, const GsKernel *k);
 bool kt_guest_current(const KtGuest *g, uint64_t base, uint64_t *task);
 
 /** kt_guest_set_direct_map() - publish the direct map. */
-void kt_guest_set_direct_map(KtGuest *g, const KtDirectMap *direct_map);
+void kt_guest_set_direct_map(KtGuest *g, const GsDirectMap *direct_map);
 /** KT_PAGE_HEADS - bits of KtGuestLayout.page_heads */
 #define KT_PAGE_HEADS 8
 /** kt_guest_possible_caches() - list what kt_guest_cache_of() would return for

@@ -79,7 +79,7 @@ static bool is_rt(const GsKernel *k)
 
 static void find_task(KtGuestLayout *at, const GsKernel *k)
 {
-    at->base_is_task = gs_kernel_arch(k)->base_is_task;
+    at->base_is_task = gs_kernel_arch(k)->base == GS_BASE_TASK;
     if (!at->base_is_task) {
         at->current_task = current_task(k);
         at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
@@ -110,7 +110,7 @@ static void find_pages(KtGuestLayout *at, const GsKernel *k)
     if (at->slab_cache == UNKNOWN) {
         at->slab_cache = member(k, "page", "slab_cache");
     }
-    at->has_pages = kt_direct_map_init(&at->direct_map, k) &&
+    at->has_pages = gs_direct_map_init(&at->direct_map, k) &&
                     at->page_head != UNKNOWN && at->slab_cache != UNKNOWN;
 }
 

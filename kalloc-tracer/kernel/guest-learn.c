@@ -63,9 +63,9 @@ static void set_wants_of_tasks(KtLearner *l, bool comm, bool pid, bool task)
 /* Has the kernel no symbols that say where its struct pages are? */
 static bool needs_slabs(const KtGuest *g)
 {
-    const KtDirectMapAt *at = &g->at.direct_map;
+    const GsDirectMapAt *at = &g->at.direct_map;
 
-    return at->arch == GS_ARCH_X86_64 &&
+    return at->arch->direct_maps->in_variables &&
            !(at->vmemmap_base && at->page_offset_base) &&
            symbol(g->kernel, "__slab_free");
 }
@@ -326,7 +326,7 @@ void kt_guest_learn_pages(KtGuest *g, uint64_t object, uint64_t cache_va)
         if (l->page.learned || l->page.heads) {
             publish_pages(g);
         } else if (l->page.votes.contradicted) {
-            kt_guest_set_direct_map(g, &(KtDirectMap) { 0 });
+            kt_guest_set_direct_map(g, &(GsDirectMap) { 0 });
         }
     }
     unlock(g);
@@ -464,7 +464,7 @@ void kt_guest_unpack_learned(KtGuest *g, GsBytes *u)
     }
     if (l->page.learned || l->page.heads) {
         set_wants(l, KT_ROLE_WITNESS_SLAB, false);
-        l->page.layout.map = (KtDirectMap) { g->page_offset, g->vmemmap };
+        l->page.layout.map = (GsDirectMap) { g->page_offset, g->vmemmap };
         publish_pages(g);
     }
 }

@@ -14,7 +14,7 @@ static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
     return kt_guest_read(opaque, va, buf, len);
 }
 
-void kt_guest_set_direct_map(KtGuest *g, const KtDirectMap *direct_map)
+void kt_guest_set_direct_map(KtGuest *g, const GsDirectMap *direct_map)
 {
     __atomic_store_n(&g->vmemmap, direct_map->vmemmap, __ATOMIC_RELAXED);
     __atomic_store_n(&g->page_offset, direct_map->page_offset,
@@ -26,19 +26,19 @@ static bool has_direct_map(const KtGuest *g)
     return __atomic_load_n(&g->page_offset, __ATOMIC_ACQUIRE);
 }
 
-static unsigned guess_direct_map(KtGuest *g, KtDirectMap *direct_map,
+static unsigned guess_direct_map(KtGuest *g, GsDirectMap *direct_map,
                                  bool *certain)
 {
     const GsMem mem = { .read = read_mem, .opaque = g };
 
-    return g->at.has_pages ? kt_direct_map_guess(&g->at.direct_map, &mem,
+    return g->at.has_pages ? gs_direct_map_guess(&g->at.direct_map, &mem,
                                                  direct_map, certain) :
                              0;
 }
 
 static bool read_direct_map(KtGuest *g)
 {
-    KtDirectMap direct_map[KT_DIRECT_MAP_MAX];
+    GsDirectMap direct_map[GS_DIRECT_MAP_MAX];
     bool certain;
 
     if (has_direct_map(g)) {
@@ -120,7 +120,7 @@ static uint64_t cache_by_heads(const KtGuest *g, uint64_t page, unsigned heads,
     return cache;
 }
 
-static uint64_t page_of(const KtGuest *g, const KtDirectMap *direct_map,
+static uint64_t page_of(const KtGuest *g, const GsDirectMap *direct_map,
                         uint64_t object)
 {
     return direct_map->vmemmap +
@@ -135,7 +135,7 @@ static inline unsigned page_heads(const KtGuest *g)
 
 /* Return the cache of the slab that contains @object, 0 if unknown. @is_slab:
  * it certainly is in one */
-static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
+static uint64_t cache_by(const KtGuest *g, const GsDirectMap *direct_map,
                          uint64_t object, bool is_slab)
 {
     unsigned heads = page_heads(g);
@@ -152,7 +152,7 @@ static uint64_t cache_by(const KtGuest *g, const KtDirectMap *direct_map,
 /* Keep the possible direct map that leads from the object to its cache. */
 static void find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
 {
-    KtDirectMap direct_map[KT_DIRECT_MAP_MAX];
+    GsDirectMap direct_map[GS_DIRECT_MAP_MAX];
     bool certain = false;
     unsigned n = guess_direct_map(g, direct_map, &certain);
 
@@ -175,7 +175,7 @@ void kt_guest_find_direct_map(KtGuest *g, uint64_t object, uint64_t cache_va)
 static inline uint64_t cache_of(KtGuest *g, uint64_t object, bool is_slab)
 {
     return read_direct_map(g) ?
-               cache_by(g, &(KtDirectMap) { g->page_offset, g->vmemmap },
+               cache_by(g, &(GsDirectMap) { g->page_offset, g->vmemmap },
                         object, is_slab) :
                0;
 }
@@ -199,7 +199,7 @@ unsigned kt_guest_possible_caches(KtGuest *g, uint64_t object,
     if (!has_direct_map(g) || object < g->page_offset) {
         return 0;
     }
-    page = page_of(g, &(KtDirectMap) { g->page_offset, g->vmemmap }, object);
+    page = page_of(g, &(GsDirectMap) { g->page_offset, g->vmemmap }, object);
     for (; heads; heads &= heads - 1) {
         uint32_t at = 8 * __builtin_ctz(heads);
 
@@ -230,6 +230,6 @@ uint64_t kt_guest_memory_of(KtGuest *g, uint64_t page)
     const GsMem mem = { .read = read_mem, .opaque = g };
 
     return g->at.has_pages ?
-               kt_direct_map_by_page(&g->at.direct_map, &mem, page) :
+               gs_direct_map_by_page(&g->at.direct_map, &mem, page) :
                0;
 }

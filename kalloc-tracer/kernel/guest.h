@@ -154,7 +154,7 @@ GS_HOT void kt_guest_find_direct_map(KtGuest *g, uint64_t object,
  *  and of its memory in the direct map. False if they are not known yet. */
 bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
 /** kt_guest_memory_of() - return the address of a struct page's memory while
- *  the direct map is not known, 0 if unknown (kt_direct_map_by_page()). These
+ *  the direct map is not known, 0 if unknown (gs_direct_map_by_page()). These
  *  are some 30 calls at the begin of a boot, so nothing is kept. */
 uint64_t kt_guest_memory_of(KtGuest *g, uint64_t page);
 /** kt_guest_has_direct_map() - return true if the direct map is known, and the

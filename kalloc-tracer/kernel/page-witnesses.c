@@ -16,7 +16,7 @@
 #define OBJECTS_LEAST   16
 #define TAILS_LEAST     2
 #define VARIABLES       10      /* words of riscv64's struct kernel_mapping */
-#define MAPS            (KT_DIRECT_MAP_MAX * VARIABLES)
+#define MAPS            (GS_DIRECT_MAP_MAX * VARIABLES)
 
 #define SIZES           KT_PAGE_SIZES
 
@@ -66,7 +66,7 @@ typedef struct Witness {
     uint64_t tag_bits;
     unsigned page_shift;
     uint64_t object, cache;
-    KtDirectMap map[SIZES][MAPS];
+    GsDirectMap map[SIZES][MAPS];
     unsigned n;
 } Witness;
 
@@ -82,11 +82,11 @@ static bool read_mem(void *opaque, uint64_t va, void *buf, size_t len)
  * which word of riscv64's kernel_map is va_pa_offset; without them each may be.
  */
 static unsigned find_maps(KtPageWitnesses *w, uint32_t struct_page,
-                          KtDirectMap out[MAPS])
+                          GsDirectMap out[MAPS])
 {
     const GsMem mem = { .read = read_mem, .opaque = w };
-    bool search = w->at.arch == GS_ARCH_RISCV64;
-    KtDirectMapAt at = w->at;
+    bool search = w->at.arch->direct_maps->in_struct;
+    GsDirectMapAt at = w->at;
     unsigned n = 0;
 
     at.struct_page = struct_page;
@@ -94,7 +94,7 @@ static unsigned find_maps(KtPageWitnesses *w, uint32_t struct_page,
         bool certain;
 
         at.va_pa_offset = w->at.va_pa_offset + i * 8;
-        n += kt_direct_map_guess(&at, &mem, &out[n], &certain);
+        n += gs_direct_map_guess(&at, &mem, &out[n], &certain);
     }
     return n;
 }
@@ -102,7 +102,7 @@ static unsigned find_maps(KtPageWitnesses *w, uint32_t struct_page,
 /* Struct page of page frame 0, as if the direct map began at address 0. */
 static uint64_t base_of(const Witness *w, unsigned size, unsigned i)
 {
-    const KtDirectMap *map = &w->map[size][i];
+    const GsDirectMap *map = &w->map[size][i];
 
     return map->vmemmap -
            (map->page_offset >> w->page_shift) * kt_page_sizes[size];

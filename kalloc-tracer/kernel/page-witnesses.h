@@ -15,7 +15,7 @@
 #ifndef KT_PAGE_WITNESSES_H
 #define KT_PAGE_WITNESSES_H
 
-#include "kalloc-tracer/kernel/direct-map.h"
+#include "guest-symbols/gs.h"
 #include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/kernel/votes.h"
 
@@ -28,7 +28,7 @@
  * @page_head, @slab_cache: offsets of the members
  */
 typedef struct KtPageLayout {
-    KtDirectMap map;
+    GsDirectMap map;
     uint64_t tag_bits;
     unsigned page_shift;
     uint32_t struct_page;
@@ -53,7 +53,7 @@ GS_HOT uint64_t kt_page_layout_cache(const KtPageLayout *at, KtView view,
  */
 typedef struct KtPageWitnesses {
     KtView view;
-    KtDirectMapAt at;
+    GsDirectMapAt at;
     KtVotes votes;
     unsigned tails;
     uint64_t last_page;
@@ -64,7 +64,7 @@ typedef struct KtPageWitnesses {
 
 /** KT_PAGE_LAYOUTS - more layouts than any kernel has: the numbers in @votes
  *  are below it */
-#define KT_PAGE_LAYOUTS (KT_DIRECT_MAP_MAX * 10 * KT_PAGE_SIZES * 64)
+#define KT_PAGE_LAYOUTS (GS_DIRECT_MAP_MAX * 10 * KT_PAGE_SIZES * 64)
 
 /** kt_page_witnesses_resume() - continue with @votes and @heads of a
  *  snapshot. */

@@ -354,11 +354,11 @@ static bool fits_any(const Reading *r)
  * variables seem to: without SPARSEMEM_VMEMMAP struct pages are kept by section
  * and not at vmemmap.
  */
-static bool find_place(const Reading *r, const KtDirectMapAt *at)
+static bool find_place(const Reading *r, const GsDirectMapAt *at)
 {
     bool sampled = r->sample && r->sample->object, certain;
-    KtDirectMap guess[KT_DIRECT_MAP_MAX];
-    unsigned n = kt_direct_map_guess(at, r->mem, guess, &certain);
+    GsDirectMap guess[GS_DIRECT_MAP_MAX];
+    unsigned n = gs_direct_map_guess(at, r->mem, guess, &certain);
 
     for (unsigned i = 0; i < n; i++) {
         r->p->direct_map = guess[i];
@@ -384,10 +384,10 @@ static bool fits_struct(const Layout *at, uint64_t struct_page)
 static bool find_pages(const Reading *r)
 {
     KtPageUses *p = r->p;
-    KtDirectMapAt at;
+    GsDirectMapAt at;
     uint64_t end;
 
-    if (!kt_direct_map_init(&at, r->k) || at.struct_page < 32 ||
+    if (!gs_direct_map_init(&at, r->k) || at.struct_page < 32 ||
         at.struct_page > STRUCT_PAGE_MAX || at.struct_page % 8 ||
         !fits_struct(&r->at, at.struct_page)) {
         return false;

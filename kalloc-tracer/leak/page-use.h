@@ -15,7 +15,7 @@
 #ifndef KT_PAGE_USE_H
 #define KT_PAGE_USE_H
 
-#include "kalloc-tracer/kernel/direct-map.h"
+#include "guest-symbols/gs.h"
 
 typedef enum KtPageUse {
     KT_PAGE_NONE,           /* no such page, or its struct page is unreadable */
@@ -38,7 +38,7 @@ typedef enum KtPageUse {
  * @use: (owned) KtPageUse of page frame @lo + i
  */
 typedef struct KtPageUses {
-    KtDirectMap direct_map;
+    GsDirectMap direct_map;
     uint64_t struct_page;
     unsigned page_shift;
     uint32_t freelist;

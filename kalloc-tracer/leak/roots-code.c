@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pointers to blocks in the kernel's code: see code-constants.h.
+ * Pointers to blocks in the kernel's code. Linux writes the addresses of some
+ * tables into the code that uses them (runtime_const_ptr(),
+ * arch/.../asm/runtime-const.h, since 6.11). If all uses are such, the compiler
+ * removes the variable, and the instructions have the only pointers to the
+ * table. GsArch.code_constant() decodes them.
  *
  * Of the constants in the code only the start of a live block counts: code has
  * many other numbers.
@@ -8,8 +12,6 @@
 #include "kalloc-tracer/leak/roots.h"
 
 #include <string.h>
-
-#include "kalloc-tracer/leak/code-constants.h"
 
 #define PAGE        4096u
 #define TEXT_MAX    (256ull << 20)  /* bytes of code; no image is larger */
@@ -25,22 +27,22 @@
  */
 typedef struct Code {
     KtLiveSet *w;
-    GsArchId arch;
+    const GsArch *arch;
     uint64_t va;
-    uint8_t bytes[KT_CODE_CONSTANT_MAX + PAGE];
+    uint8_t bytes[GS_CODE_CONSTANT_MAX + PAGE];
     size_t n;
 } Code;
 
 /* Look at the valid bytes, and keep those that may begin a longer constant. */
 static void find_constants(Code *c)
 {
-    unsigned step = kt_code_step(c->arch);
+    unsigned step = c->arch->code_align;
     size_t at = 0;
 
-    for (; at + KT_CODE_CONSTANT_MAX <= c->n; at += step) {
+    for (; at + GS_CODE_CONSTANT_MAX <= c->n; at += step) {
         KtCodeWord word = { .va = c->va + at };
 
-        if (kt_code_constant(c->arch, c->bytes + at, &word.value) &&
+        if (c->arch->code_constant(c->bytes + at, &word.value) &&
             kt_live_set_find(c->w, word.value)) {
             g_array_append_val(c->w->code, word);
         }
@@ -68,7 +70,7 @@ void kt_roots_find_code(KtLiveSet *w)
 {
     uint64_t va = kt_live_set_symbol(w, "_stext");
     uint64_t end = kt_live_set_symbol(w, "_etext");
-    Code c = { .w = w, .arch = gs_kernel_arch(w->plan->kernel)->id, .va = va };
+    Code c = { .w = w, .arch = gs_kernel_arch(w->plan->kernel), .va = va };
 
     if (!va || end <= va || end - va > TEXT_MAX) {
         return;

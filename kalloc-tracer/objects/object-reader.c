@@ -124,7 +124,7 @@ static bool offset_by_register(const KtObjects *o, unsigned cpu,
     static const char *const names[] = { "gs_base", "k_gs_base" };
 
     if (!o->vm || o->vm->running || cpu >= o->vm->n_vcpus ||
-        gs_kernel_arch(o->kernel)->base_is_task) {
+        gs_kernel_arch(o->kernel)->base == GS_BASE_TASK) {
         return false;
     }
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {

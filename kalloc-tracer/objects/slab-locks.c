@@ -7,8 +7,8 @@
  * together, in one instruction; or under the slab's own lock, a bit of its
  * flags; in debug caches under the lock of the node.
  *
- * A spinlock is a word that is 0 if it is free; riscv64's has two numbers that
- * are equal then. With PREEMPT_RT it is a mutex, whose owner is NULL.
+ * A spinlock is a word that is 0 if it is free, or has two numbers that are
+ * equal then. With PREEMPT_RT it is a mutex, whose owner is NULL.
  */
 #include "kalloc-tracer/objects/slab-locks.h"
 
@@ -46,7 +46,8 @@ static Lock find_lock(const KtSlabs *s, const char *type, const char *name)
 
 static bool is_held(const KtSlabs *s, uint64_t va, Lock lock)
 {
-    bool tickets = gs_kernel_arch(s->o.kernel)->id == GS_ARCH_RISCV64;
+    bool tickets = gs_kernel_arch(s->o.kernel)->spinlock ==
+                   GS_SPINLOCK_TICKETS;
     uint64_t v;
 
     if (!lock.size || !kt_objects_number(&s->o, va + lock.at, lock.size, &v)) {

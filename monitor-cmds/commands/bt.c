@@ -57,10 +57,8 @@ static bool find_register(const KtVm *vm, unsigned vcpu, const char *name,
 static bool read_registers(const KtVm *vm, unsigned vcpu, const GsArch *arch,
                            GsRegs *regs)
 {
-    const char *pc = arch->id == GS_ARCH_X86_64 ? "rip" : "pc";
-
     regs->exact_ip = true;
-    return find_register(vm, vcpu, pc, &regs->ip) &&
+    return find_register(vm, vcpu, arch->pc, &regs->ip) &&
            find_register(vm, vcpu, arch->reg[GS_REG_SP], &regs->sp) &&
            find_register(vm, vcpu, arch->reg[GS_REG_FP], &regs->bp);
 }

@@ -120,9 +120,6 @@ static const struct {
  * have. */
 static unsigned user_bits(const KtAddress *w)
 {
-    static const uint8_t bits[GS_ARCH__COUNT] = {
-        [GS_ARCH_X86_64] = 56, [GS_ARCH_ARM64] = 52, [GS_ARCH_RISCV64] = 56,
-    };
     GsSymbol sym;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(narrower); i++) {
@@ -133,7 +130,7 @@ static unsigned user_bits(const KtAddress *w)
             return narrower[i].bits;
         }
     }
-    return bits[gs_kernel_arch(w->kernel)->id];
+    return gs_kernel_arch(w->kernel)->user_bits;
 }
 
 static bool is_canonical(const KtAddress *w)

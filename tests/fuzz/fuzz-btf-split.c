@@ -9,6 +9,7 @@
  * and functions are used.
  */
 #include "tests/lib/types-writer.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/types/btf-records.h"
 #include "guest-symbols/types/prototype.h"
@@ -84,7 +85,7 @@ static void use_names(GsBtf *btf)
         gs_btf_type_size(btf, words[i], &size);
         gs_btf_enum_value(btf, words[i], &value);
         g_free(gs_btf_member_at(btf, words[i], 4));
-        p = gs_prototype_new(btf, i % GS_ARCH__COUNT, words[i], &why);
+        p = gs_prototype_new(btf, gs_arch_nth(i % GS_N_ARCHS), words[i], &why);
         text = p ? gs_prototype_text(p, words[i]) : NULL;
         if (text && !gs_is_printable(text)) {
             abort();

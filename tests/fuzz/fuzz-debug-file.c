@@ -13,6 +13,7 @@
  *
  * Checks: libelf and libdw read all symbols and all rules of the file.
  */
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "tests/lib/orc-writer.h"
 
@@ -264,7 +265,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (!k) {
         return 0;
     }
-    k->arch = gs_arch_nth((bits >> 4 & 3) % GS_ARCH__COUNT);
+    k->arch = gs_arch_nth((bits >> 4 & 3) % GS_N_ARCHS);
     k->unwind_by = bits & 8 ? GS_UNWIND_BY_FRAMES : k->unwind_by;
     add_orc(k, &in, 1 + (bits & 7) % (GS_ORC_LAYOUT__COUNT - 1), rows);
     module = add_module(k, &in, of_module / 2);

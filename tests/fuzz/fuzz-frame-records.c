@@ -12,6 +12,7 @@
  * that walk has the same result too.
  */
 #include "tests/lib/frame-types.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
@@ -78,10 +79,10 @@ static GsSymtab *make_symbols(void)
     return tab;
 }
 
-static GsArchId arch_of(unsigned choice)
+static const GsArch *arch_of(unsigned choice)
 {
-    return choice & 4 ? GS_ARCH_X86_64 :
-           choice & 1 ? GS_ARCH_ARM64 : GS_ARCH_RISCV64;
+    return choice & 4 ? &gs_arch_x86_64 :
+           choice & 1 ? &gs_arch_arm64 : &gs_arch_riscv64;
 }
 
 /* The kernel of an architecture, with or without types. Created once. */
@@ -93,7 +94,7 @@ static const GsKernel *kernel_of(unsigned choice)
     const GsRange text = { TEXT, TEXT + 0x10000 };
 
     if (!k->orc) {
-        k->arch = gs_arch_nth(arch_of(choice));
+        k->arch = arch_of(choice);
         k->unwind_by = choice & 4 ? GS_UNWIND_BY_FRAMES : GS_UNWIND_BY_ARCH;
         k->text[0] = (GsTextRange) { text.start, text.end };
         k->orc = gs_orc_set_new();

@@ -8,6 +8,7 @@
  * lead somewhere. If the module is accepted, it is added, queried and used for
  * unwinding. An older module is in the tables that the new one may overlap.
  */
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include <elf.h>
@@ -145,7 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     }
     input_fill(&in, data + 1, len - 1);
-    k.arch = gs_arch_nth(GS_ARCH_X86_64);
+    k.arch = &gs_arch_x86_64;
     k.orc = gs_orc_set_new();
     k.modules = gs_modules_new();
     gs_kernel_add_module_data(&k, 2, "older", GUEST + 0x1000, 0x2000, NULL, 0,

@@ -7,6 +7,7 @@
  * change if there are more bytes. The text of an instruction fits its room, and
  * has its operand.
  */
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/gs.h"
 
 #include <stdlib.h>
@@ -36,10 +37,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (!len) {
         return 0;
     }
-    arch = gs_arch_nth(data[0] % GS_ARCH__COUNT);
+    arch = gs_arch_nth(data[0] % GS_N_ARCHS);
     for (size_t n = 0; n < len && n <= LONGEST; n++) {
         g_autofree uint8_t *insn = g_memdup2(data + 1, n);
-        bool touches = gs_arch_may_touch_objects(arch, insn, n);
+        bool touches = arch->may_touch_objects(insn, n);
 
         if (denied && touches) {
             abort();

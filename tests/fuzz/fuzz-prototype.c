@@ -8,6 +8,7 @@
  * input is unpacked as well.
  */
 #include "tests/lib/types-writer.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/types/prototype.h"
 
@@ -78,7 +79,7 @@ static void store(const GsPrototype *p, const char *func)
     }
 }
 
-static void one_function(GsBtf *btf, GsArchId arch, const char *func)
+static void one_function(GsBtf *btf, const GsArch *arch, const char *func)
 {
     g_autoptr(GsPrototype) p = NULL;
     const char *why = NULL;
@@ -99,9 +100,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     g_autoptr(GByteArray) raw = types_section(data, len, names, sizeof(names));
     g_autoptr(GsBtf) btf = gs_btf_new(raw->data, raw->len, NULL);
 
-    for (unsigned arch = 0; btf && arch < GS_ARCH__COUNT; arch++) {
+    for (unsigned a = 0; btf && a < GS_N_ARCHS; a++) {
         for (size_t i = 0; i < G_N_ELEMENTS(funcs); i++) {
-            one_function(btf, arch, funcs[i]);
+            one_function(btf, gs_arch_nth(a), funcs[i]);
         }
     }
     return 0;

@@ -11,6 +11,7 @@
  * have the same result as a new one, and recognise a stack only if it has
  * walked exactly that stack.
  */
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
@@ -166,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     }
     memset(f, 0, sizeof(*f));
-    f->k.arch = gs_arch_nth(GS_ARCH_X86_64);
+    f->k.arch = &gs_arch_x86_64;
     f->k.orc = gs_orc_set_new();
     f->k.modules = gs_modules_new();
     memcpy(words, data, sizeof(words));

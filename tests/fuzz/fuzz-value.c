@@ -10,6 +10,7 @@
  * input is read as a packed expression.
  */
 #include "tests/lib/types-writer.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/types/btf-records.h"
 #include "guest-symbols/types/prototype.h"
@@ -108,7 +109,7 @@ static void use(GsBtf *btf, const uint8_t *bytes, size_t len)
     for (uint32_t id = 0; id <= n; id++) {
         print_type(btf, id, bytes, len);
     }
-    p = gs_prototype_new(btf, GS_ARCH_X86_64, "f", &why);
+    p = gs_prototype_new(btf, &gs_arch_x86_64, "f", &why);
     for (size_t i = 0; p && i < G_N_ELEMENTS(exprs); i++) {
         print_deref(p, exprs[i], bytes, len);
     }

@@ -7,6 +7,7 @@
  * repeated. Nothing may be read outside it, and offsets must lie in their
  * structs.
  */
+#include "guest-symbols/arch/arch.h"
 #include "kalloc-tracer/kernel/cache-witnesses.h"
 #include "kalloc-tracer/kernel/page-witnesses.h"
 #include "kalloc-tracer/kernel/slab-witnesses.h"
@@ -150,8 +151,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     all = g_new0(All, 1);
     all->cache.view = all->page.view = view;
     all->cache.page_shift = all->slab.page_shift = 12;
-    all->page.at = (KtDirectMapAt) {
-        .arch = data[0] % GS_ARCH__COUNT, .page_shift = 12,
+    all->page.at = (GsDirectMapAt) {
+        .arch = gs_arch_nth(data[0] % GS_N_ARCHS), .page_shift = 12,
     };
     kt_task_witnesses_init(&all->task, view, 0);
     for (size_t i = 0; i + 9 <= len && i < 9 * CALLS; i += 9) {

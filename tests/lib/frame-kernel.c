@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
 
@@ -18,10 +19,11 @@ GsSymtab *frame_symtab(const FrameSymbol *symbols, size_t n)
     return tab;
 }
 
-void frame_kernel_init(GsKernel *k, GsArchId arch, GsRange image, GsRange text,
-                       const FrameSymbol *symbols, size_t n, bool meta)
+void frame_kernel_init(GsKernel *k, const GsArch *arch, GsRange image,
+                       GsRange text, const FrameSymbol *symbols, size_t n,
+                       bool meta)
 {
-    k->arch = gs_arch_nth(arch);
+    k->arch = arch;
     k->text[0] = (GsTextRange) { text.start, text.end };
     k->orc = gs_orc_set_new();
     k->modules = gs_modules_new();

@@ -3,6 +3,7 @@
 #ifndef FRAME_KERNEL_H
 #define FRAME_KERNEL_H
 
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
 #include "tests/lib/frame-types.h"
@@ -23,8 +24,9 @@ struct GsSymtab *frame_symtab(const FrameSymbol *symbols, size_t n);
  * @symbols: ascending
  * @meta: as in frame_types_new()
  */
-void frame_kernel_init(GsKernel *k, GsArchId arch, GsRange image, GsRange text,
-                       const FrameSymbol *symbols, size_t n, bool meta);
+void frame_kernel_init(GsKernel *k, const GsArch *arch, GsRange image,
+                       GsRange text, const FrameSymbol *symbols, size_t n,
+                       bool meta);
 void frame_kernel_clear(GsKernel *k);
 
 #endif /* FRAME_KERNEL_H */

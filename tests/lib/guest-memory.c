@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "guest-symbols/arch/arch.h"
 #include "tests/lib/guest-memory.h"
 
 #include <bpf/btf.h>
@@ -266,7 +267,7 @@ static void lg_make_kernel(GsKernel *k)
     const GsRange image = { LG_IMAGE - 0x1000, LG_IMAGE + 0x6000 };
     const GsRange text = { LG_IMAGE - 0x1000, LG_IMAGE };
 
-    k->arch = gs_arch_nth(GS_ARCH_X86_64);
+    k->arch = &gs_arch_x86_64;
     k->page_shift = 12;
     k->text[0] = (GsTextRange) { text.start, text.end };
     k->orc = gs_orc_set_new();

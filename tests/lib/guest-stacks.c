@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "guest-symbols/arch/arch.h"
 #include "tests/lib/guest-stacks.h"
 
 const void *guest_page(void *opaque, uint64_t va)
@@ -51,7 +52,7 @@ Guest *guest_new_of(uint64_t text_va, const OrcRow *rows, size_t n)
     GsRange text = { text_va, text_va + 0x10000 };
     Guest *g = g_new0(Guest, 1);
 
-    g->k.arch = gs_arch_nth(GS_ARCH_X86_64);
+    g->k.arch = &gs_arch_x86_64;
     g->k.orc = gs_orc_set_new();
     g->k.modules = gs_modules_new();
     g_assert_true(gs_orc_set_load(g->k.orc, image, &text, 1, &raw, NULL));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "guest-symbols/arch/arch.h"
 #include "tests/lib/printk-writer.h"
 
 #include <bpf/btf.h>
@@ -307,7 +308,7 @@ void pw_kernel_init(GsKernel *k, const PrintkWriter *w, bool types,
                     const char *without)
 {
     memset(k, 0, sizeof(*k));
-    k->arch = gs_arch_nth(GS_ARCH_X86_64);
+    k->arch = &gs_arch_x86_64;
     k->modules = gs_modules_new();
     k->symtab = gs_symtab_new();
     gs_symtab_add(k->symtab, PW_PRB, 'd', "prb", 3);

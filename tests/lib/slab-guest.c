@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/lib/slab-guest.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
@@ -272,7 +273,7 @@ static void make_kernel(GsKernel *k, SgKind kind)
         { "nr_node_ids", SG_IMAGE + NR_NODE_IDS },
     };
 
-    k->arch = gs_arch_nth(GS_ARCH_X86_64);
+    k->arch = &gs_arch_x86_64;
     k->page_shift = 12;
     k->orc = gs_orc_set_new();
     k->modules = gs_modules_new();

@@ -9,6 +9,7 @@
  * insmod does.
  */
 #include "tests/lib/orc-writer.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include <stdio.h>
@@ -94,7 +95,7 @@ static void bench_init(Bench *b)
     a = orc_writer_finish(GS_ORC_LAYOUT_6_4, text.end, b->rows,
                           N_FUNCS * ROWS_A_FUNC);
     raw = orc_writer_raw(&a);
-    b->k.arch = gs_arch_nth(GS_ARCH_X86_64);
+    b->k.arch = &gs_arch_x86_64;
     b->k.orc = gs_orc_set_new();
     b->k.modules = gs_modules_new();
     if (!gs_orc_set_load(b->k.orc, text, &text, 1, &raw, NULL)) {

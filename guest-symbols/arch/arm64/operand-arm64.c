@@ -2,16 +2,16 @@
 /*
  * Memory operands of arm64 instructions: see gs-operand.h.
  *
- * Owns gs_operand_arm64(). Bits 28 to 25 say to which group an instruction
- * belongs. In the group of loads and stores, bits 9 to 5 are the base register,
- * with few exceptions:
+ * Owns gs_operand_arm64() and gs_modifies_arm64(). Bits 28 to 25 say to which
+ * group an instruction belongs. In the group of loads and stores, bits 9 to 5
+ * are the base register, with few exceptions:
  *
  *     31    29 28     25 24                          9     5 4     0
  *     |  ...  | x 1 x 0 |             ...           |   Rn  |   Rt  |
  *
  * Source: Arm ARM, chapter C4.1. Pure functions.
  */
-#include "guest-symbols/arch/operand-internal.h"
+#include "guest-symbols/arch/arch-internal.h"
 
 #define REG_FP  29
 #define REG_SP  31
@@ -57,6 +57,12 @@ static bool load_store_touches(uint32_t insn)
            !is_one_of(none, G_N_ELEMENTS(none), insn);
 }
 
+static uint32_t word_at(const uint8_t *bytes)
+{
+    return bytes[0] | bytes[1] << 8 | bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
 bool gs_operand_arm64(const uint8_t *bytes, size_t len)
 {
     uint32_t insn;
@@ -64,7 +70,7 @@ bool gs_operand_arm64(const uint8_t *bytes, size_t len)
     if (len < 4) {
         return true;
     }
-    insn = bytes[0] | bytes[1] << 8 | bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+    insn = word_at(bytes);
     switch (insn >> 25 & 15) {
     case 0:                             /* udf; matrices of SME */
         return insn >> 16;
@@ -79,4 +85,15 @@ bool gs_operand_arm64(const uint8_t *bytes, size_t len)
     default:                            /* arithmetic */
         return false;
     }
+}
+
+/* C4: atomic memory operations, compare and swap. */
+bool gs_modifies_arm64(const uint8_t *bytes, size_t len)
+{
+    uint32_t insn = len < 4 ? 0 : word_at(bytes);
+    bool loads_only = (insn & 0x3ffffc00) == 0x38bfc000;        /* ldapr */
+
+    return (!loads_only && (insn & 0x3b200c00) == 0x38200000) ||
+           (insn & 0x3fa07c00) == 0x08a07c00 ||                 /* cas */
+           (insn & 0xbfa07c00) == 0x08207c00;                   /* casp */
 }

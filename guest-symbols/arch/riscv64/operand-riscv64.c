@@ -2,14 +2,15 @@
 /*
  * Memory operands of riscv64 instructions: see gs-operand.h.
  *
- * Owns gs_operand_riscv64(). Instructions have 16 or 32 bits. Those of 32 bits
- * have the base register in bits 19 to 15. Of those of 16 bits, quadrant 0 has
- * loads and stores by one of x8 to x15, and quadrant 2 by sp.
+ * Owns gs_operand_riscv64() and gs_modifies_riscv64(). Instructions have 16 or
+ * 32 bits. Those of 32 bits have the base register in bits 19 to 15. Of those
+ * of 16 bits, quadrant 0 has loads and stores by one of x8 to x15, and quadrant
+ * 2 by sp.
  *
  * Source: The RISC-V Instruction Set Manual, volume I, version 20240411. Pure
  * functions.
  */
-#include "guest-symbols/arch/operand-internal.h"
+#include "guest-symbols/arch/arch-internal.h"
 
 /* Opcodes: bits 6 to 2. */
 #define LOAD            0x00
@@ -92,4 +93,13 @@ bool gs_operand_riscv64(const uint8_t *bytes, size_t len)
     return len < 4 ||
            long_touches(bytes[0] | bytes[1] << 8 | bytes[2] << 16 |
                         (uint32_t)bytes[3] << 24);
+}
+
+/* "A" and "Zacas". */
+bool gs_modifies_riscv64(const uint8_t *bytes, size_t len)
+{
+    unsigned op = len < 4 ? 0 : bytes[3] >> 3;
+
+    /* neither lr nor sc */
+    return len >= 4 && (bytes[0] & 0x7f) == 0x2f && op != 2 && op != 3;
 }

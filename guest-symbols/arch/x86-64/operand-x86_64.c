@@ -2,7 +2,7 @@
 /*
  * Memory operands of x86-64 instructions: see gs-operand.h.
  *
- * Owns gs_operand_x86_64(). An instruction is
+ * Owns gs_operand_x86_64() and gs_modifies_x86_64(). An instruction is
  *
  *     legacy prefixes | REX | opcode | ModRM | SIB | displacement | immediate
  *     legacy prefixes | VEX, EVEX    | opcode | ModRM | ...
@@ -13,7 +13,7 @@
  *
  * Source: Intel SDM, volume 2, chapter 2 and appendix A. Pure functions.
  */
-#include "guest-symbols/arch/operand-internal.h"
+#include "guest-symbols/arch/arch-internal.h"
 
 #define REG_SP  4
 #define REG_BP  5
@@ -280,4 +280,64 @@ bool gs_operand_x86_64(const uint8_t *insn, size_t len)
     default:
         return one_byte_touches(&i);
     }
+}
+
+/* ---- reads and writes the same memory ------------------------------------ */
+
+/* Bit n: /n of the group modifies its operand. */
+#define ALL_OF_GROUP 0xffu
+
+static unsigned one_byte_modifies(uint8_t opcode)
+{
+    switch (opcode) {
+    case 0x80: case 0x81: case 0x83:
+        return ALL_OF_GROUP & ~(1u << 7);                /* cmp */
+    case 0x86: case 0x87: case 0xc0: case 0xc1:
+    case 0xd0: case 0xd1: case 0xd2: case 0xd3:
+        return ALL_OF_GROUP;
+    case 0xf6: case 0xf7:
+        return 1u << 2 | 1u << 3;               /* not, neg */
+    case 0xfe: case 0xff:
+        return 1u << 0 | 1u << 1;               /* inc, dec */
+    default:
+        /* add, or, adc, sbb, and, sub, xor with a register */
+        return opcode < 0x38 && (opcode & 7) < 2 ? ALL_OF_GROUP : 0;
+    }
+}
+
+static unsigned two_byte_modifies(uint8_t opcode)
+{
+    switch (opcode) {
+    case 0xa4: case 0xa5: case 0xac: case 0xad: /* shld, shrd */
+    case 0xab: case 0xb3: case 0xbb:            /* bts, btr, btc */
+    case 0xb0: case 0xb1: case 0xc0: case 0xc1: /* cmpxchg, xadd */
+        return ALL_OF_GROUP;
+    case 0xba:
+        return 1u << 5 | 1u << 6 | 1u << 7;
+    case 0xc7:
+        return 1u << 1;                         /* cmpxchg8b, cmpxchg16b */
+    default:
+        return 0;
+    }
+}
+
+bool gs_modifies_x86_64(const uint8_t *insn, size_t len)
+{
+    size_t i = 0;
+    unsigned group;
+
+    while (i < len && (is_prefix(insn[i]) || (insn[i] & 0xf0) == 0x40)) {
+        i++;
+    }
+    if (i + 2 > len) {
+        return false;
+    }
+    if (insn[i] == 0x0f) {
+        i++;
+        group = two_byte_modifies(insn[i]);
+    } else {
+        group = one_byte_modifies(insn[i]);
+    }
+    return i + 1 < len && insn[i + 1] < 0xc0 &&
+           (group >> (insn[i + 1] >> 3 & 7) & 1);
 }

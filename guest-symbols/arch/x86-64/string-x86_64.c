@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * String instructions that repeat: see gs-operand.h.
+ * String instructions of x86-64 that repeat: see gs-operand.h.
  *
- * Owns gs_arch_repeats(), gs_arch_counts_down() and gs_arch_may_count_down().
+ * Owns gs_strings_x86_64.
  * Source: Intel SDM, volume 2, "REP", "MOVS", "STOS", "STD". Pure functions.
  */
-#include "guest-symbols/api/gs-operand.h"
 #include "guest-symbols/instructions/length-x86_64.h"
+#include "guest-symbols/arch/arch-internal.h"
 
 #define REP         0xf3
 #define OPERAND_16  0x66
@@ -17,8 +17,7 @@
 #define STD         0xfd
 
 /* Prefixes that change addresses are for others to look at. */
-bool gs_arch_repeats(const GsArch *arch, const uint8_t *insn, size_t len,
-                     GsString *out)
+static bool repeats(const uint8_t *insn, size_t len, GsString *out)
 {
     bool rep = false, wide = false, narrow = false;
     size_t i = 0;
@@ -30,7 +29,7 @@ bool gs_arch_repeats(const GsArch *arch, const uint8_t *insn, size_t len,
     if (i < len && (insn[i] & 0xf0) == REX) {
         wide = insn[i++] & REX_W;
     }
-    if (arch->id != GS_ARCH_X86_64 || !rep || i >= len ||
+    if (!rep || i >= len ||
         ((insn[i] & 0xfe) != MOVS && (insn[i] & 0xfe) != STOS)) {
         return false;
     }
@@ -39,20 +38,24 @@ bool gs_arch_repeats(const GsArch *arch, const uint8_t *insn, size_t len,
     return true;
 }
 
-bool gs_arch_counts_down(const GsArch *arch, const uint8_t *insn, size_t len)
+static bool counts_down(const uint8_t *insn, size_t len)
 {
-    return arch->id == GS_ARCH_X86_64 && len && insn[0] == STD;
+    return len && insn[0] == STD;
 }
 
-bool gs_arch_may_count_down(const GsArch *arch, const uint8_t *code, size_t len)
+static bool may_count_down(const uint8_t *code, size_t len)
 {
-    for (size_t i = 0; arch->id == GS_ARCH_X86_64 && i < len;) {
+    for (size_t i = 0; i < len;) {
         size_t n = gs_x86_64_length(&code[i], len - i);
 
-        if (!n || gs_arch_counts_down(arch, &code[i], n)) {
+        if (!n || counts_down(&code[i], n)) {
             return true;
         }
         i += n;
     }
     return false;
 }
+
+const GsStringRules gs_strings_x86_64 = {
+    repeats, counts_down, may_count_down,
+};

@@ -12,6 +12,7 @@
  * there is none only costs time: there may be few.
  */
 #include "tests/lib/test-main.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/image/image.h"
 #include "guest-symbols/instructions/length-x86_64.h"
 #include "guest-symbols/kernel/kernel.h"
@@ -38,7 +39,7 @@ typedef struct Count {
 static void compare(Count *c, uint64_t va, const uint8_t *bytes, size_t len,
                     const char *text, bool expected)
 {
-    bool is = gs_arch_may_touch_objects(c->arch, bytes, len);
+    bool is = c->arch->may_touch_objects(bytes, len);
 
     c->insns++;
     c->touching += expected;
@@ -181,13 +182,13 @@ static void objdump_line(Count *c, const char *line)
         bytes[i] = word >> 8 * i;
     }
     compare(c, g_ascii_strtoull(part[0], NULL, 16), bytes, digits / 2, part[2],
-            c->arch->id == GS_ARCH_ARM64 ? arm64_touches(part[2])
+            c->arch == &gs_arch_arm64 ? arm64_touches(part[2])
                                          : riscv64_touches(part[2]));
 }
 
 static void by_objdump(Count *c, uint64_t va, const char *path)
 {
-    bool arm64 = c->arch->id == GS_ARCH_ARM64;
+    bool arm64 = c->arch == &gs_arch_arm64;
     g_autofree char *vma = g_strdup_printf("--adjust-vma=0x%" PRIx64, va);
     const char *argv[] = {
         arm64 ? "aarch64-linux-gnu-objdump" : "riscv64-linux-gnu-objdump",
@@ -276,7 +277,7 @@ static void check_kernel(const char *path)
 
     g_assert_no_error(err);
     c.arch = k->arch;
-    if (k->arch->id == GS_ARCH_X86_64) {
+    if (k->arch == &gs_arch_x86_64) {
         of_functions(&c, k);
     } else {
         of_sections(&c, k);

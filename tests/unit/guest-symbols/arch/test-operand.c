@@ -5,6 +5,7 @@
  * of gs-operand.h. test-kernel-operands.c compares with disassemblers.
  */
 #include "tests/lib/test-main.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/gs.h"
 
 #include <string.h>
@@ -274,32 +275,37 @@ static size_t bytes_of(const char *hex, uint8_t *bytes)
 
 static void check(const GsArch *arch, const Sample *s)
 {
-    uint8_t bytes[16];
+    uint8_t bytes[16] = { 0 };
     size_t n = bytes_of(s->hex, bytes);
 
-    if (gs_arch_may_touch_objects(arch, bytes, n) != s->touches) {
+    if (arch->may_touch_objects(bytes, n) != s->touches) {
         g_error("%s: %s (%s)", arch->name, s->text, s->hex);
     }
     for (size_t len = 0; s->touches && len < n; len++) {
-        g_assert_true(gs_arch_may_touch_objects(arch, bytes, len));
+        g_assert_true(arch->may_touch_objects(bytes, len));
     }
 }
 
-static void samples(gconstpointer data)
+static void samples(const GsArch *arch, const Sample *sample, size_t n)
 {
-    static const struct {
-        const Sample *sample;
-        size_t n;
-    } all[GS_ARCH__COUNT] = {
-        [GS_ARCH_X86_64] = { x86_64, G_N_ELEMENTS(x86_64) },
-        [GS_ARCH_ARM64] = { arm64, G_N_ELEMENTS(arm64) },
-        [GS_ARCH_RISCV64] = { riscv64, G_N_ELEMENTS(riscv64) },
-    };
-    const GsArch *arch = gs_arch_nth(GPOINTER_TO_UINT(data));
-
-    for (size_t i = 0; i < all[arch->id].n; i++) {
-        check(arch, &all[arch->id].sample[i]);
+    for (size_t i = 0; i < n; i++) {
+        check(arch, &sample[i]);
     }
+}
+
+static void samples_x86_64(void)
+{
+    samples(&gs_arch_x86_64, x86_64, G_N_ELEMENTS(x86_64));
+}
+
+static void samples_arm64(void)
+{
+    samples(&gs_arch_arm64, arm64, G_N_ELEMENTS(arm64));
+}
+
+static void samples_riscv64(void)
+{
+    samples(&gs_arch_riscv64, riscv64, G_N_ELEMENTS(riscv64));
 }
 
 /* More bytes than the instruction has change nothing. */
@@ -307,47 +313,43 @@ static void longer(void)
 {
     static const uint8_t load[] = { 0x48, 0x8b, 0x00, 0xff, 0xff };
     static const uint8_t move[] = { 0x48, 0x8b, 0xc0, 0x00, 0x00 };
-    const GsArch *arch = gs_arch_nth(GS_ARCH_X86_64);
+    const GsArch *arch = &gs_arch_x86_64;
 
-    g_assert_true(gs_arch_may_touch_objects(arch, load, sizeof(load)));
-    g_assert_false(gs_arch_may_touch_objects(arch, move, sizeof(move)));
+    g_assert_true(arch->may_touch_objects(load, sizeof(load)));
+    g_assert_false(arch->may_touch_objects(move, sizeof(move)));
 }
 
 /* An encoding that is not known counts as one that accesses memory. */
 static void unknown(void)
 {
     static const struct {
-        GsArchId id;
+        const GsArch *arch;
         uint8_t bytes[4];
     } bad[] = {
-        { GS_ARCH_X86_64, { 0x06 } },                   /* push es */
-        { GS_ARCH_X86_64, { 0x0f, 0x04 } },
-        { GS_ARCH_X86_64, { 0x8f, 0xe9, 0x78, 0xc0 } }, /* XOP */
-        { GS_ARCH_X86_64, { 0xd5, 0x00, 0x8b, 0xc0 } }, /* REX2 */
-        { GS_ARCH_X86_64, { 0xc4, 0xe4, 0x78, 0xc0 } }, /* map 4 */
-        { GS_ARCH_X86_64, { 0x66, 0x66, 0x66, 0x66 } },
-        { GS_ARCH_ARM64, { 0, 0, 0, 0x02 } },
-        { GS_ARCH_ARM64, { 0, 0, 0, 0x06 } },
-        { GS_ARCH_ARM64, { 0, 0, 1, 0 } },
-        { GS_ARCH_RISCV64, { 0x1f, 0, 0, 0 } },         /* 48 bits */
-        { GS_ARCH_RISCV64, { 0x0b, 0, 0, 0 } },         /* custom-0 */
+        { &gs_arch_x86_64, { 0x06 } },                   /* push es */
+        { &gs_arch_x86_64, { 0x0f, 0x04 } },
+        { &gs_arch_x86_64, { 0x8f, 0xe9, 0x78, 0xc0 } }, /* XOP */
+        { &gs_arch_x86_64, { 0xd5, 0x00, 0x8b, 0xc0 } }, /* REX2 */
+        { &gs_arch_x86_64, { 0xc4, 0xe4, 0x78, 0xc0 } }, /* map 4 */
+        { &gs_arch_x86_64, { 0x66, 0x66, 0x66, 0x66 } },
+        { &gs_arch_arm64, { 0, 0, 0, 0x02 } },
+        { &gs_arch_arm64, { 0, 0, 0, 0x06 } },
+        { &gs_arch_arm64, { 0, 0, 1, 0 } },
+        { &gs_arch_riscv64, { 0x1f, 0, 0, 0 } },         /* 48 bits */
+        { &gs_arch_riscv64, { 0x0b, 0, 0, 0 } },         /* custom-0 */
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
-        g_assert_true(gs_arch_may_touch_objects(gs_arch_nth(bad[i].id),
-                                                bad[i].bytes, 4));
+        g_assert_true(bad[i].arch->may_touch_objects(bad[i].bytes, 4));
     }
 }
 
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
-        { "/operand/x86-64", .data_fn = samples,
-          .data = GUINT_TO_POINTER(GS_ARCH_X86_64) },
-        { "/operand/arm64", .data_fn = samples,
-          .data = GUINT_TO_POINTER(GS_ARCH_ARM64) },
-        { "/operand/riscv64", .data_fn = samples,
-          .data = GUINT_TO_POINTER(GS_ARCH_RISCV64) },
+        { "/operand/x86-64", samples_x86_64 },
+        { "/operand/arm64", samples_arm64 },
+        { "/operand/riscv64", samples_riscv64 },
         { "/operand/longer", longer },
         { "/operand/unknown", unknown },
     };

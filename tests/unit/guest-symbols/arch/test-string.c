@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* String instructions: the bytes are what binutils assembles. */
 #include "tests/lib/test-main.h"
-#include "guest-symbols/gs.h"
+#include "guest-symbols/arch/arch-internal.h"
 
 #include <string.h>
 
-/* unit 0: gs_arch_repeats() says no */
+/* unit 0: does not repeat */
 typedef struct Sample {
     const char *text;
     uint8_t bytes[8];
@@ -34,43 +34,31 @@ static const Sample samples[] = {
     { "movdqu (%rax),%xmm0", { 0xf3, 0x0f, 0x6f, 0x00 }, 4, 0, false },
 };
 
+static const GsStringRules *const rules = &gs_strings_x86_64;
+
 static void test_samples(void)
 {
-    const GsArch *x86_64 = gs_arch_nth(0);
-
     for (size_t i = 0; i < G_N_ELEMENTS(samples); i++) {
         const Sample *s = &samples[i];
         GsString found = { 0 };
-        bool is = gs_arch_repeats(x86_64, s->bytes, s->len, &found);
+        bool is = rules->repeats(s->bytes, s->len, &found);
 
         if (is != (s->unit > 0) || found.unit != s->unit ||
             found.loads != s->loads) {
             g_error("%s: unit %u", s->text, found.unit);
         }
-        g_assert_false(is && gs_arch_repeats(x86_64, s->bytes, s->len - 1,
-                                             &found));
+        g_assert_false(is && rules->repeats(s->bytes, s->len - 1, &found));
     }
-    g_assert_false(gs_arch_repeats(x86_64, NULL, 0, &(GsString) { 0 }));
-}
-
-static void test_other_architectures_have_none(void)
-{
-    const uint8_t bytes[] = { 0xf3, 0xa4, 0x00, 0x00 }, std[] = { 0xfd };
-
-    for (unsigned a = 1; gs_arch_nth(a); a++) {
-        g_assert_false(gs_arch_repeats(gs_arch_nth(a), bytes, sizeof(bytes),
-                                       &(GsString) { 0 }));
-        g_assert_false(gs_arch_counts_down(gs_arch_nth(a), std, sizeof(std)));
-    }
+    g_assert_false(rules->repeats(NULL, 0, &(GsString) { 0 }));
 }
 
 static void test_std_counts_down(void)
 {
     const uint8_t std[] = { 0xfd }, cld[] = { 0xfc };
 
-    g_assert_true(gs_arch_counts_down(gs_arch_nth(0), std, sizeof(std)));
-    g_assert_false(gs_arch_counts_down(gs_arch_nth(0), cld, sizeof(cld)));
-    g_assert_false(gs_arch_counts_down(gs_arch_nth(0), NULL, 0));
+    g_assert_true(rules->counts_down(std, sizeof(std)));
+    g_assert_false(rules->counts_down(cld, sizeof(cld)));
+    g_assert_false(rules->counts_down(NULL, 0));
 }
 
 /* The byte of std in another instruction is no std; half an instruction is not
@@ -92,11 +80,8 @@ static void test_functions_count_down(void)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_assert_cmpint(gs_arch_may_count_down(gs_arch_nth(0), rows[i].code,
-                                               rows[i].len),
-                        ==, rows[i].down);
-        g_assert_false(gs_arch_may_count_down(gs_arch_nth(1), rows[i].code,
-                                              rows[i].len));
+        g_assert_cmpint(rules->may_count_down(rows[i].code, rows[i].len), ==,
+                        rows[i].down);
     }
 }
 
@@ -104,8 +89,6 @@ int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
         { "/string/samples", test_samples },
-        { "/string/other-architectures-have-none",
-          test_other_architectures_have_none },
         { "/string/std-counts-down", test_std_counts_down },
         { "/string/functions-count-down", test_functions_count_down },
     };

@@ -5,6 +5,7 @@
  * number is the instruction. Oracle: libdw reads the file, and says what the
  * rules are.
  */
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/export/cfi-maker.h"
 #include "guest-symbols/export/elf-file.h"
 #include "guest-symbols/modules/modules.h"
@@ -57,7 +58,7 @@ static bool read_code(void *opaque, uint64_t va, void *buf, size_t len)
 
 static void open_kernel(GsKernel *k, const Code *code, GArray *starts)
 {
-    k->arch = gs_arch_nth(GS_ARCH_RISCV64);
+    k->arch = &gs_arch_riscv64;
     k->text[0] = (GsTextRange) { TEXT, TEXT + 2 * code->n };
     k->orc = gs_orc_set_new();
     k->modules = gs_modules_new();
@@ -80,7 +81,7 @@ static void make_frames(Reader *r, const Code *code, uint64_t at)
 {
     g_autoptr(GArray) starts = g_array_new(false, false, sizeof(uint64_t));
     GsMem mem = { .read = read_code, .opaque = (void *)code };
-    GsCfi w = gs_cfi(r->frames, gs_riscv64_cfi_maker.code_align);
+    GsCfi w = gs_cfi(r->frames, gs_arch_riscv64.code_align);
     size_t room = GS_CFI_CODE_MAX;
     g_autofree void *maker = NULL;
 

@@ -6,6 +6,7 @@
  * in the folder modules beside each.
  */
 #include "tests/lib/test-main.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/prototype.h"
@@ -273,7 +274,7 @@ static bool compare_func(GsBtf *btf, GHashTable *protos, const char *line)
     g_autoptr(GsPrototype) p = NULL;
     const char *why;
 
-    p = gs_prototype_new(btf, GS_ARCH_X86_64, func, &why);
+    p = gs_prototype_new(btf, &gs_arch_x86_64, func, &why);
     if (p && params) {
         compare_params(p, params);
     }

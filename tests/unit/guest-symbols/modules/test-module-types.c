@@ -6,6 +6,7 @@
  */
 #include "tests/lib/test-main.h"
 #include "tests/lib/types-writer.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/types/prototype.h"
 
@@ -88,7 +89,7 @@ static void expect(World *w, const char *name, const char *want)
     g_autofree char *text = NULL;
 
     if (btf) {
-        p = gs_prototype_new(btf, GS_ARCH_X86_64, "g", &why);
+        p = gs_prototype_new(btf, &gs_arch_x86_64, "g", &why);
     }
     text = p ? gs_prototype_text(p, "g") : g_strdup(why);
     if (!strstr(text, want)) {

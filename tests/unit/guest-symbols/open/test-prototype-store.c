@@ -5,6 +5,7 @@
  */
 #include "tests/lib/test-main.h"
 #include "tests/lib/types-writer.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/types/prototype.h"
 #include "guest-symbols/types/value.h"
 
@@ -135,7 +136,7 @@ static void assert_same(const GsPrototype *a, const GsPrototype *b)
     assert_same_values(a, gs_prototype_result(a), b, gs_prototype_result(b));
 }
 
-static GsPrototype *make(GsBtf *btf, GsArchId arch, const char *func)
+static GsPrototype *make(GsBtf *btf, const GsArch *arch, const char *func)
 {
     const char *why;
 
@@ -147,9 +148,9 @@ static void test_same(void)
     static const char *const funcs[] = { "f", "f.lto_priv.1", "ns_capable" };
     g_autoptr(GsBtf) btf = make_functions();
 
-    for (unsigned i = 0; i < G_N_ELEMENTS(funcs) * GS_ARCH__COUNT; i++) {
-        g_autoptr(GsPrototype) p = make(btf, i % GS_ARCH__COUNT,
-                                        funcs[i / GS_ARCH__COUNT]);
+    for (unsigned i = 0; i < G_N_ELEMENTS(funcs) * GS_N_ARCHS; i++) {
+        g_autoptr(GsPrototype) p = make(btf, gs_arch_nth(i % GS_N_ARCHS),
+                                        funcs[i / GS_N_ARCHS]);
         g_autoptr(GByteArray) bytes = g_byte_array_new();
         g_autoptr(GsPrototype) again = NULL;
 
@@ -165,7 +166,7 @@ static void test_same(void)
 static void test_twice(void)
 {
     g_autoptr(GsBtf) btf = make_functions();
-    g_autoptr(GsPrototype) p = make(btf, GS_ARCH_X86_64, "f");
+    g_autoptr(GsPrototype) p = make(btf, &gs_arch_x86_64, "f");
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     g_autoptr(GByteArray) more = g_byte_array_new();
     g_autoptr(GsPrototype) again = NULL;
@@ -196,7 +197,7 @@ static void test_too_large(void)
     btf__add_func_param(t.b, "v", huge);
     btf__add_func(t.b, "f", BTF_FUNC_GLOBAL, proto);
     btf = types_end(t.b);
-    p = make(btf, GS_ARCH_X86_64, "f");
+    p = make(btf, &gs_arch_x86_64, "f");
     g_assert_false(gs_prototype_pack(p, bytes));
     g_assert_cmpuint(bytes->len, ==, 0);
 }
@@ -204,16 +205,16 @@ static void test_too_large(void)
 static void test_damaged(void)
 {
     g_autoptr(GsBtf) btf = make_functions();
-    g_autoptr(GsPrototype) p = make(btf, GS_ARCH_X86_64, "f");
+    g_autoptr(GsPrototype) p = make(btf, &gs_arch_x86_64, "f");
     g_autoptr(GByteArray) bytes = g_byte_array_new();
 
     g_assert_true(gs_prototype_pack(p, bytes));
     for (guint len = 0; len < 40; len++) {
         g_assert_null(gs_prototype_unpack(bytes->data, len));
     }
-    bytes->data[0] = GS_ARCH__COUNT;
+    bytes->data[0] = GS_N_ARCHS;
     g_assert_null(gs_prototype_unpack(bytes->data, bytes->len));
-    bytes->data[0] = GS_ARCH_ARM64;
+    bytes->data[0] = (uint8_t)gs_arch_number(&gs_arch_arm64);
     bytes->data[1] = 'g';
     g_assert_null(gs_prototype_unpack(bytes->data, bytes->len));
 }

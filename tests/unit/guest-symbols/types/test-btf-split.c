@@ -6,6 +6,7 @@
  */
 #include "tests/lib/test-main.h"
 #include "tests/lib/types-writer.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/types/btf-records.h"
 #include "guest-symbols/types/prototype.h"
 
@@ -81,7 +82,7 @@ static void expect_prototype(GsBtf *btf, const char *func, const char *want)
     g_autofree char *text = NULL;
     const char *why;
 
-    p = gs_prototype_new(btf, GS_ARCH_X86_64, func, &why);
+    p = gs_prototype_new(btf, &gs_arch_x86_64, func, &why);
     text = p ? gs_prototype_text(p, func) : g_strdup(why);
     g_assert_cmpstr(text, ==, want);
 }
@@ -107,7 +108,7 @@ static void check_module(GsBtf *btf)
     expect_prototype(btf, "g", "int g(struct mine *mine, int n)");
     expect_prototype(btf, "f", "void f(void)");
     expect_prototype(btf, "h", "the types have no function of this name");
-    p = gs_prototype_new(btf, GS_ARCH_X86_64, "g", &why);
+    p = gs_prototype_new(btf, &gs_arch_x86_64, "g", &why);
     d = gs_deref_new(p, "mine->pair", NULL);
     gs_param_print(s, p, gs_deref_value(d), bytes, sizeof(bytes));
     g_assert_cmpstr(s->str, ==, "{.a=-1,.b=0}");

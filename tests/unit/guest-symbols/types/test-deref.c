@@ -5,6 +5,7 @@
  */
 #include "tests/lib/test-main.h"
 #include "tests/lib/types-writer.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/types/prototype.h"
 
 #include <string.h>
@@ -52,7 +53,7 @@ static GsPrototype *make(void)
     btf__add_func_param(b, "raw", raw);
     btf__add_func(b, "f", BTF_FUNC_GLOBAL, proto);
     btf = types_end(b);
-    return gs_prototype_new(btf, GS_ARCH_X86_64, "f", &why);
+    return gs_prototype_new(btf, &gs_arch_x86_64, "f", &why);
 }
 
 static const struct {

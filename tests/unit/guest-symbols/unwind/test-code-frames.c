@@ -4,6 +4,7 @@
  * instruction of a function the stack has the same callers. Without code, walks
  * by frame records leave some out.
  */
+#include "guest-symbols/arch/arch.h"
 #include "tests/lib/frame-kernel.h"
 #include "tests/lib/test-main.h"
 
@@ -68,7 +69,7 @@ static const FrameSymbol symbols[] = {
     { CODE(12), "behind" },
 };
 
-static Guest *guest_new(GsArchId arch, bool meta)
+static Guest *guest_new(const GsArch *arch, bool meta)
 {
     Guest *g = g_new0(Guest, 1);
     /* the last page cannot be read */
@@ -91,7 +92,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Guest, guest_free)
 /* Walk from @ip with the registers of @g, by code if @by_code. */
 static const char *walk_from(Guest *g, uint64_t ip, bool by_code)
 {
-    bool arm = g->k.arch->id == GS_ARCH_ARM64;
+    bool arm = g->k.arch == &gs_arch_arm64;
     const GsRegs regs = {
         .ip = ip, .sp = g->reg[arm ? ARM_SP : SP],
         .bp = g->reg[arm ? X29 : S0], .exact_ip = true,
@@ -126,7 +127,7 @@ static const uint32_t arm64_function[] = {
 /* The record of the caller is at its sp, STACK + 0x400. */
 static Guest *arm64_guest(bool meta)
 {
-    Guest *g = guest_new(GS_ARCH_ARM64, meta);
+    Guest *g = guest_new(&gs_arch_arm64, meta);
     uint64_t end = STACK + 0x800;
 
     put_bytes(g, CODE(1), arm64_function, sizeof(arm64_function));
@@ -250,7 +251,7 @@ static const uint16_t riscv64_function[] = {
 /* The caller's sp is STACK + 0x400, and its record ends at STACK + 0x440. */
 static Guest *riscv64_guest(void)
 {
-    Guest *g = guest_new(GS_ARCH_RISCV64, false);
+    Guest *g = guest_new(&gs_arch_riscv64, false);
 
     put_bytes(g, CODE(1), riscv64_function, sizeof(riscv64_function));
     put_record(g, STACK + 0x430, STACK + 0x480, OUTER);

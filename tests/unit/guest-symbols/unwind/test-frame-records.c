@@ -3,6 +3,7 @@
  * Walks by frame records find the frames of arm64 and riscv64 stacks, also
  * with signed return addresses. They end at records that no kernel writes.
  */
+#include "guest-symbols/arch/arch.h"
 #include "tests/lib/frame-kernel.h"
 #include "tests/lib/test-main.h"
 
@@ -51,7 +52,7 @@ static const FrameSymbol symbols[] = {
     { CODE(0x42), "ret_from_fork" }, { CODE(0x43), "next" },
 };
 
-static Guest *guest_new(GsArchId arch, bool meta)
+static Guest *guest_new(const GsArch *arch, bool meta)
 {
     Guest *g = g_new0(Guest, 1);
     const GsRange image = { TEXT, TEXT + 0x20000 };
@@ -100,7 +101,7 @@ static void put_arm64_regs(Guest *g, uint64_t regs, uint64_t fp, uint64_t pc,
 
 static void arm64_kernel_thread(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
     put_record(g, STACK + 0x100, STACK + 0x140, CODE(2));
     put_record(g, STACK + 0x140, STACK + 0x200, CODE(3));
@@ -112,7 +113,7 @@ static void arm64_kernel_thread(void)
 
 static void arm64_system_call(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     uint64_t regs = STACK + 0x400;
 
     put_record(g, STACK + 0x100, regs + FRAME_REGS_AT, CODE(2));
@@ -124,7 +125,7 @@ static void arm64_system_call(void)
 
 static void arm64_interrupt_on_its_stack(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     uint64_t regs = STACK + 0x400;
 
     put_record(g, IRQ + 0x100, STACK + 0x200, CODE(2));
@@ -138,7 +139,7 @@ static void arm64_interrupt_on_its_stack(void)
 /* Since 6.13 a word tells that the registers are those of an exception. */
 static void arm64_interrupt_told_by_its_record(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, true);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, true);
     uint64_t regs = STACK + 0x400, user = STACK + 0xa00;
 
     put_record(g, STACK + 0x100, regs + FRAME_REGS_AT, CODE(2));
@@ -154,7 +155,7 @@ static void arm64_interrupt_told_by_its_record(void)
 
 static void arm64_signed_addresses(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
     put_record(g, STACK + 0x100, STACK + 0x140,
                CODE(2) ^ 0x7f37000000000000ull);
@@ -166,7 +167,7 @@ static void arm64_signed_addresses(void)
 /* 39 bits: signatures reach lower. */
 static void arm64_narrow_addresses(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     GsUnwinder *u;
 
     g->k.text[0] = (GsTextRange) { 0xffffffc080010000, 0xffffffc080020000 };
@@ -181,7 +182,7 @@ static void arm64_narrow_addresses(void)
 
 static void arm64_code_without_a_name(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
     put_record(g, STACK + 0x100, STACK + 0x140, JIT);
     put_record(g, STACK + 0x140, STACK + 0x180, CODE(2));
@@ -197,7 +198,7 @@ static void arm64_code_without_a_name(void)
 
 static void arm64_senseless_records(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     uint64_t at = STACK + 0x100;
 
     /* round and round */
@@ -217,7 +218,7 @@ static void arm64_senseless_records(void)
 
 static void arm64_as_many_as_asked_for(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
     for (unsigned i = 0; i < 20; i++) {
         put_record(g, STACK + 0x100 + 16 * i, STACK + 0x110 + 16 * i,
@@ -247,7 +248,7 @@ static void put_riscv64_regs(Guest *g, uint64_t regs, uint64_t epc,
 
 static void riscv64_kernel_thread(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
 
     put_behind(g, STACK + 0x140, STACK + 0x180, CODE(2));
     /* what stood in the register when the thread began is its function */
@@ -259,7 +260,7 @@ static void riscv64_kernel_thread(void)
 
 static void riscv64_start_of_a_cpu(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
 
     put_behind(g, STACK + 0x140, 0, TEXT - 0x800);
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x140), ==,
@@ -269,7 +270,7 @@ static void riscv64_start_of_a_cpu(void)
 
 static void riscv64_system_call(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
 
     put_behind(g, STACK + 0x140, 0x7ffff0, CODE(0x40) + 64);
     put_riscv64_regs(g, STACK + 0x140, 0x10000, 0, 0, 0x20);
@@ -280,7 +281,7 @@ static void riscv64_system_call(void)
 
 static void riscv64_interrupt(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t regs = STACK + 0x400;
 
     put_behind(g, IRQ + 0x140, regs, CODE(2));
@@ -296,7 +297,7 @@ static void riscv64_interrupt(void)
 /* Its return address is in the register, its caller's s0 where it would be. */
 static void riscv64_interrupted_leaf(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t regs = STACK + 0x400;
 
     put_behind(g, STACK + 0x140, STACK + 0x7f0, CODE(0x40) + 64);
@@ -327,7 +328,7 @@ static const char *walk_from_interrupt(Guest *g, uint64_t epc, uint64_t ra,
 /* A task begins with its function in s0, or with 0. */
 static void riscv64_interrupted_before_the_first_record(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     const uint64_t fork = CODE(0x42), registers[] = { CODE(9), CODE(9) + 2, 0 };
 
     for (size_t i = 0; i < G_N_ELEMENTS(registers); i++) {
@@ -353,7 +354,7 @@ static void riscv64_interrupted_before_the_first_record(void)
 
 static void riscv64_interrupted_at_the_edges_of_code(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     const uint64_t module = TEXT + 0x100000, fork = CODE(0x42) + 14;
 
     put_behind(g, STACK + 0x800, CODE(9), fork);
@@ -370,7 +371,7 @@ static void riscv64_interrupted_at_the_edges_of_code(void)
 
 static void riscv64_senseless_records(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t at = STACK + 0x140;
 
     put_behind(g, at, at, CODE(2));
@@ -396,7 +397,7 @@ static bool again(Guest *g, uint64_t ip, uint64_t sp, uint64_t fp)
 
 static void arm64_recognised(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, true);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, true);
     uint64_t regs = STACK + 0x400, user = STACK + 0xa00;
 
     put_record(g, IRQ + 0x100, regs + FRAME_REGS_AT, CODE(2));
@@ -425,7 +426,7 @@ static void arm64_recognised(void)
 
 static void riscv64_recognised(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_RISCV64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t regs = STACK + 0x400;
 
     put_behind(g, IRQ + 0x140, regs, CODE(2));
@@ -447,7 +448,7 @@ static void riscv64_recognised(void)
 /* What is found to be code only by what its caller is. */
 static void not_recognised_without_a_name(void)
 {
-    g_autoptr(Guest) g = guest_new(GS_ARCH_ARM64, false);
+    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
     put_record(g, STACK + 0x100, STACK + 0x140, JIT);
     put_record(g, STACK + 0x140, STACK + 0x180, CODE(2));

@@ -5,6 +5,7 @@
  */
 #include "tests/lib/guest-stacks.h"
 #include "tests/lib/test-main.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/symbols/symtab.h"
 #include "guest-symbols/types/btf.h"
 
@@ -374,15 +375,15 @@ static void not_remembered(void)
 
 /* Frame records: on x86-64 the slot is behind the saved frame pointer,
  * elsewhere the caller's frame pointer is the key. */
-static void frame_records(GsArchId arch, uint64_t first, uint64_t second)
+static void frame_records(const GsArch *arch, uint64_t first, uint64_t second)
 {
     Guest *g = guest_with(WORDS);
     GsRegs regs = { .ip = AT(LEAF), .sp = SP, .bp = SP, .task = TASK_STRUCT };
-    const bool slots = arch == GS_ARCH_X86_64;
+    const bool slots = arch == &gs_arch_x86_64;
     const uint32_t key = slots ? RETP : FP;
 
     gs_unwinder_free(g->u);
-    g->k.arch = gs_arch_nth(arch);
+    g->k.arch = arch;
     g->k.unwind_by = slots ? GS_UNWIND_BY_FRAMES : GS_UNWIND_BY_ARCH;
     g->k.text[0] = (GsTextRange) { TEXT, TEXT + 0x10000 };
     g->u = gs_unwinder_new(&g->k);
@@ -403,12 +404,12 @@ static void frame_records(GsArchId arch, uint64_t first, uint64_t second)
 
 static void frame_records_by_slot(void)
 {
-    frame_records(GS_ARCH_X86_64, SP + 8, SP + 0x48);
+    frame_records(&gs_arch_x86_64, SP + 8, SP + 0x48);
 }
 
 static void frame_records_by_frame_pointer(void)
 {
-    frame_records(GS_ARCH_ARM64, SP + 0x40, SP + 0x80);
+    frame_records(&gs_arch_arm64, SP + 0x40, SP + 0x80);
 }
 
 int main(int argc, char **argv)

@@ -159,12 +159,22 @@ static void names_once(void)
     static const struct {
         const char *arch, *names;
     } sources[] = {
-#define KT_ALLOCATOR(need, names) { "ANY", names },
-#define KT_LEAF(names) { "ANY", names },
-#define KT_RANGE(need, arch, names, ...) { #arch, names },
-#define KT_OVERREAD(arch, names, ...) { #arch, names },
-#define KT_LOADS_OK(names) { "ANY", names },
+#define KT_ALLOCATOR(need, names) { ARCH, names },
+#define KT_LEAF(names) { ARCH, names },
+#define KT_RANGE(need, names, ...) { ARCH, names },
+#define KT_OVERREAD(names, ...) { ARCH, names },
+#define KT_LOADS_OK(names) { ARCH, names },
+#define ARCH "any"
 #include "kalloc-tracer/access/access-code.def"
+#undef ARCH
+#define ARCH "x86-64"
+#include "kalloc-tracer/access/code-x86_64.def"
+#undef ARCH
+#define ARCH "arm64"
+#include "kalloc-tracer/access/code-arm64.def"
+#undef ARCH
+#define ARCH "riscv64"
+#include "kalloc-tracer/access/code-riscv64.def"
     };
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal,
                                                        g_free, NULL);

@@ -9,6 +9,7 @@
 #include "tests/lib/journal-files.h"
 #include "tests/lib/types-writer.h"
 
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/types/prototype.h"
 #include "kalloc-tracer/calls/call-frame.h"
 #include "kalloc-tracer/calls/call-ring.h"
@@ -34,7 +35,7 @@ static GByteArray *pack_prototype(void)
     btf__add_func_param(types, "what", what);
     btf__add_func(types, "free_it", BTF_FUNC_GLOBAL, proto);
     btf = types_end(types);
-    p = gs_prototype_new(btf, GS_ARCH_X86_64, "free_it", &why);
+    p = gs_prototype_new(btf, &gs_arch_x86_64, "free_it", &why);
     g_assert_true(gs_prototype_pack(p, bytes));
     return bytes;
 }
@@ -89,7 +90,7 @@ static const KtDerefPlan *define_plan(KtTracer *t)
                                       g_bytes_get_size(types), NULL);
     const char *why;
     g_autoptr(GsPrototype) proto =
-        gs_prototype_new(btf, GS_ARCH_X86_64, "do_filp_open", &why);
+        gs_prototype_new(btf, &gs_arch_x86_64, "do_filp_open", &why);
     KtDerefList *l = kt_deref_list_new("name,ret->gfp", NULL);
     const KtDerefPlan *p = kt_deref_table_get(kt_tracer_calls(t)->plans, l,
                                               (KtPointId) { 5 }, proto);

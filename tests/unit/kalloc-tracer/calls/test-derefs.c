@@ -6,6 +6,7 @@
 #include "tests/lib/test-main.h"
 #include "tests/lib/deref-types.h"
 #include "tests/lib/types-writer.h"
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/types/prototype.h"
 #include "kalloc-tracer/calls/deref-read.h"
 #include "kalloc-tracer/calls/deref-table.h"
@@ -19,7 +20,7 @@ static GsPrototype *prototype(const char *func)
                                       g_bytes_get_size(bytes), NULL);
     const char *why;
 
-    return gs_prototype_new(btf, GS_ARCH_X86_64, func, &why);
+    return gs_prototype_new(btf, &gs_arch_x86_64, func, &why);
 }
 
 /* ---- lists --------------------------------------------------------------- */

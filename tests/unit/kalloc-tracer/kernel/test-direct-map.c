@@ -5,7 +5,8 @@
  * Documentation/arch/riscv/vm-layout.rst, and of running kernels.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/kernel/direct-map.h"
+#include "guest-symbols/arch/arch.h"
+#include "guest-symbols/gs.h"
 
 #include <string.h>
 
@@ -24,14 +25,14 @@ static bool read_variable(void *opaque, uint64_t va, void *buf, size_t len)
 
 static const GsMem mem = { .read = read_variable };
 
-static bool is_among(const KtDirectMapAt *at, uint64_t page_offset,
+static bool is_among(const GsDirectMapAt *at, uint64_t page_offset,
                      uint64_t vmemmap)
 {
-    KtDirectMap guess[KT_DIRECT_MAP_MAX];
+    GsDirectMap guess[GS_DIRECT_MAP_MAX];
     bool certain;
-    unsigned n = kt_direct_map_guess(at, &mem, guess, &certain);
+    unsigned n = gs_direct_map_guess(at, &mem, guess, &certain);
 
-    g_assert_cmpuint(n, <=, KT_DIRECT_MAP_MAX);
+    g_assert_cmpuint(n, <=, GS_DIRECT_MAP_MAX);
     for (unsigned i = 0; i < n; i++) {
         if (guess[i].page_offset == page_offset &&
             guess[i].vmemmap == vmemmap) {
@@ -43,19 +44,19 @@ static bool is_among(const KtDirectMapAt *at, uint64_t page_offset,
 
 static void x86_64_tells(void)
 {
-    const KtDirectMapAt at = {
-        .arch = GS_ARCH_X86_64,
+    const GsDirectMapAt at = {
+        .arch = &gs_arch_x86_64,
         .page_shift = 12,
         .struct_page = 64,
         .vmemmap_base = VARIABLES,
         .page_offset_base = VARIABLES + 8,
     };
-    KtDirectMap guess[KT_DIRECT_MAP_MAX];
+    GsDirectMap guess[GS_DIRECT_MAP_MAX];
     bool certain;
 
     variables[0] = 0xffffea0000000000;
     variables[1] = 0xffff888000000000;
-    g_assert_cmpuint(kt_direct_map_guess(&at, &mem, guess, &certain), ==, 1);
+    g_assert_cmpuint(gs_direct_map_guess(&at, &mem, guess, &certain), ==, 1);
     g_assert_true(certain);
     g_assert_cmphex(guess[0].vmemmap, ==, variables[0]);
     g_assert_cmphex(guess[0].page_offset, ==, variables[1]);
@@ -63,8 +64,8 @@ static void x86_64_tells(void)
 
 static void arm64_of_each_time(void)
 {
-    KtDirectMapAt at = {
-        .arch = GS_ARCH_ARM64,
+    GsDirectMapAt at = {
+        .arch = &gs_arch_arm64,
         .page_shift = 12,
         .struct_page = 64,
         .memstart_addr = VARIABLES,
@@ -84,8 +85,8 @@ static void arm64_of_each_time(void)
 
 static void arm64_counts_from_page_frame_0(void)
 {
-    const KtDirectMapAt at = {
-        .arch = GS_ARCH_ARM64,
+    const GsDirectMapAt at = {
+        .arch = &gs_arch_arm64,
         .page_shift = 12,
         .struct_page = 64,
         .memstart_addr = VARIABLES,
@@ -98,8 +99,8 @@ static void arm64_counts_from_page_frame_0(void)
 
 static void arm64_without_the_start_of_memory(void)
 {
-    const KtDirectMapAt at = {
-        .arch = GS_ARCH_ARM64,
+    const GsDirectMapAt at = {
+        .arch = &gs_arch_arm64,
         .page_shift = 12,
         .struct_page = 64,
     };
@@ -107,8 +108,8 @@ static void arm64_without_the_start_of_memory(void)
     g_assert_true(is_among(&at, 0xffff000000000000, 0xfffffc0000000000));
 }
 
-static const KtDirectMapAt riscv64 = {
-    .arch = GS_ARCH_RISCV64,
+static const GsDirectMapAt riscv64 = {
+    .arch = &gs_arch_riscv64,
     .page_shift = 12,
     .struct_page = 64,
     .va_pa_offset = VARIABLES,
@@ -119,7 +120,7 @@ static const KtDirectMapAt riscv64 = {
 
 static void riscv64_of_each_depth(void)
 {
-    const KtDirectMapAt at = riscv64;
+    const GsDirectMapAt at = riscv64;
     const uint64_t ram = 0x80000000, first = ram / 4096 * 64;
 
     variables[1] = ram;
@@ -135,16 +136,16 @@ static void riscv64_of_each_depth(void)
 
 static void nothing_before_the_kernel_has_decided(void)
 {
-    const KtDirectMapAt at = {
-        .arch = GS_ARCH_ARM64,
+    const GsDirectMapAt at = {
+        .arch = &gs_arch_arm64,
         .page_shift = 12,
         .struct_page = 64,
         .memstart_addr = VARIABLES + sizeof(variables),
     };
-    KtDirectMap guess[KT_DIRECT_MAP_MAX];
+    GsDirectMap guess[GS_DIRECT_MAP_MAX];
     bool certain;
 
-    g_assert_cmpuint(kt_direct_map_guess(&at, &mem, guess, &certain), ==, 0);
+    g_assert_cmpuint(gs_direct_map_guess(&at, &mem, guess, &certain), ==, 0);
 }
 
 /* ---- by a struct page --------------------------------------------------- */
@@ -165,9 +166,9 @@ static bool read_mapped(void *opaque, uint64_t va, void *buf, size_t len)
 
 static const GsMem with_pages = { .read = read_mapped };
 
-static uint64_t by_page(const KtDirectMapAt *at, uint64_t page)
+static uint64_t by_page(const GsDirectMapAt *at, uint64_t page)
 {
-    return kt_direct_map_by_page(at, &with_pages, page);
+    return gs_direct_map_by_page(at, &with_pages, page);
 }
 
 #define PFN     0x42800ull
@@ -177,13 +178,13 @@ static uint64_t by_page(const KtDirectMapAt *at, uint64_t page)
  * page. */
 static void arm64_by_a_page(void)
 {
-    const KtDirectMapAt at = {
-        .arch = GS_ARCH_ARM64,
+    const GsDirectMapAt at = {
+        .arch = &gs_arch_arm64,
         .page_shift = 12,
         .struct_page = 64,
         .memstart_addr = VARIABLES,
     };
-    const KtDirectMap want = { 0xffff000000000000 - START,
+    const GsDirectMap want = { 0xffff000000000000 - START,
                                0xfffffdffc0000000 - START / 4096 * 64 };
     const uint64_t page = want.vmemmap + PFN * 64;
     const uint64_t frame = want.page_offset + PFN * 4096;
@@ -213,7 +214,7 @@ static void arm64_by_a_page(void)
 /* Both possible ones are the same one. */
 static void riscv64_by_a_page(void)
 {
-    const KtDirectMapAt at = riscv64;
+    const GsDirectMapAt at = riscv64;
     const uint64_t ram = 0x80000000, page = 0xff1c000000000000 + 0x100 * 64;
 
     variables[0] = 0xff60000000000000 - ram;

@@ -47,7 +47,7 @@ static void check_slab(unsigned heads, unsigned page, uint64_t cache,
     g->at.page_head = 8;
     g->at.page_heads = heads;
     g->at.direct_map.struct_page = 64;
-    kt_guest_set_direct_map(g, &(KtDirectMap) { BASE, PAGES });
+    kt_guest_set_direct_map(g, &(GsDirectMap) { BASE, PAGES });
     g_assert_cmphex(kt_guest_cache_of(g, BASE + page * 4096 + 64), ==, cache);
     g_assert_cmphex(kt_guest_object_cache(g, BASE + page * 4096 + 64), ==,
                     slab);
@@ -128,7 +128,7 @@ static void page_is_no_slab_by_any_head(void)
     g->at.slab_cache = 24;
     g->at.page_heads = 1 << 1 | 1 << 6;
     g->at.direct_map.struct_page = 64;
-    kt_guest_set_direct_map(g, &(KtDirectMap) { BASE, PAGES });
+    kt_guest_set_direct_map(g, &(GsDirectMap) { BASE, PAGES });
     g_hash_table_insert(g->caches, g_memdup2(&cache, sizeof(cache)),
                         GUINT_TO_POINTER(7));
     put_word(9, 1, (PAGES + 8 * 64) | 1);
@@ -168,7 +168,7 @@ static bool unpack(KtGuest *g, const GByteArray *bytes)
 {
     GsBytes u = gs_bytes(bytes->data, bytes->len);
 
-    kt_guest_set_direct_map(g, &(KtDirectMap) { BASE, PAGES });
+    kt_guest_set_direct_map(g, &(GsDirectMap) { BASE, PAGES });
     kt_guest_unpack_learned(g, &u);
     return gs_bytes_ok(&u);
 }

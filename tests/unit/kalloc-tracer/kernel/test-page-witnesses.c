@@ -4,6 +4,7 @@
  * is not randomised: size and members of struct page are found.
  */
 #include "tests/lib/test-main.h"
+#include "guest-symbols/arch/arch.h"
 #include "kalloc-tracer/kernel/page-witnesses.h"
 
 #include <string.h>
@@ -45,7 +46,7 @@ static KtPageWitnesses *begin(void)
 
     memset(pages, 0, sizeof(pages));
     w->view = view;
-    w->at = (KtDirectMapAt) { .arch = GS_ARCH_X86_64, .page_shift = 12 };
+    w->at = (GsDirectMapAt) { .arch = &gs_arch_x86_64, .page_shift = 12 };
     return w;
 }
 
@@ -148,7 +149,7 @@ static void arm64_layouts_with_the_same_pages_are_one(void)
     g_autofree KtPageWitnesses *w = begin();
     uint64_t base = 0xfffffdffc0000000ull;      /* VMEMMAP_START since 6.9 */
 
-    w->at.arch = GS_ARCH_ARM64;
+    w->at.arch = &gs_arch_arm64;
     w->view = view_arm64;
     for (unsigned i = 0; i < N; i++) {
         fill_page(&layouts[0], i, i & ~1u, CACHE);

@@ -3,6 +3,7 @@
  * ka symbols of a riscv64 kernel, whose rules are made of code in guest memory:
  * the file is complete if a vCPU maps the kernel, and else says that it is not.
  */
+#include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
@@ -39,7 +40,7 @@ static bool read_late(void *opaque, unsigned vcpu, uint64_t va, void *buf,
 static void kernel_init(GsKernel *k)
 {
     *k = (GsKernel) {
-        .arch = gs_arch_nth(GS_ARCH_RISCV64),
+        .arch = &gs_arch_riscv64,
         .text[0] = { TEXT, TEXT + 0x20 },
         .orc = gs_orc_set_new(), .modules = gs_modules_new(),
         .symtab = gs_symtab_new(),

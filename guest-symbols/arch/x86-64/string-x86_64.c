@@ -5,7 +5,7 @@
  * Owns gs_strings_x86_64.
  * Source: Intel SDM, volume 2, "REP", "MOVS", "STOS", "STD". Pure functions.
  */
-#include "guest-symbols/instructions/length-x86_64.h"
+#include "guest-symbols/arch/x86-64/length-x86_64.h"
 #include "guest-symbols/arch/arch-internal.h"
 
 #define REP         0xf3

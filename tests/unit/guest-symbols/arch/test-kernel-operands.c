@@ -14,7 +14,7 @@
 #include "tests/lib/test-main.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/image/image.h"
-#include "guest-symbols/instructions/length-x86_64.h"
+#include "guest-symbols/arch/x86-64/length-x86_64.h"
 #include "guest-symbols/kernel/kernel.h"
 
 #include <capstone/capstone.h>

@@ -7,7 +7,7 @@
  * An instruction whose two lowest bits are ones has four bytes, all others have
  * two. Those of two bytes are short forms of those of four.
  */
-#include "guest-symbols/instructions/riscv64-insn.h"
+#include "guest-symbols/arch/riscv64/riscv64-insn.h"
 
 #include <glib.h>
 #include <stdbool.h>

@@ -30,8 +30,8 @@
  * Return addresses may be signed, in bits that are set in every address of
  * code. The rules set these bits.
  */
-#include "guest-symbols/export/cfi-arm64.h"
-#include "guest-symbols/instructions/arm64-flow.h"
+#include "guest-symbols/arch/arm64/cfi-arm64.h"
+#include "guest-symbols/arch/arm64/arm64-flow.h"
 #include "guest-symbols/export/cfi-maker.h"
 #include "guest-symbols/unwind/frame-records.h"
 

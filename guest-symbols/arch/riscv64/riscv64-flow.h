@@ -6,7 +6,7 @@
 #ifndef GS_RISCV64_FLOW_H
 #define GS_RISCV64_FLOW_H
 
-#include "guest-symbols/instructions/riscv64-frame.h"
+#include "guest-symbols/arch/riscv64/riscv64-frame.h"
 
 #include <glib.h>
 

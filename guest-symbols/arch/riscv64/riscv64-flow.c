@@ -24,7 +24,7 @@
  * The code is untrusted: each instruction is visited once, and the number of
  * different frames is limited.
  */
-#include "guest-symbols/instructions/riscv64-flow.h"
+#include "guest-symbols/arch/riscv64/riscv64-flow.h"
 
 /* More than any function has; the entry of exceptions has seven. */
 #define MAX_FRAMES 250

@@ -6,7 +6,7 @@
 #ifndef GS_ARM64_FLOW_H
 #define GS_ARM64_FLOW_H
 
-#include "guest-symbols/instructions/arm64-code.h"
+#include "guest-symbols/arch/arm64/arm64-code.h"
 
 #include <glib.h>
 

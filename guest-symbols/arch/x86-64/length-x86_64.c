@@ -8,7 +8,7 @@
  *
  * The tables say which opcodes have a ModRM byte and an immediate.
  */
-#include "guest-symbols/instructions/length-x86_64.h"
+#include "guest-symbols/arch/x86-64/length-x86_64.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * finds, as the rules of export/cfi-riscv64.c say it to debuggers. Owns
  * gs_riscv64_code; called by code-frames.c.
  */
-#include "guest-symbols/instructions/riscv64-flow.h"
+#include "guest-symbols/arch/riscv64/riscv64-flow.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/unwind/code-frames.h"
 

@@ -3,7 +3,7 @@
  * Lengths of x86-64 instructions: each form of operands and immediates. All
  * code of a kernel is compared by test-kernel-operands.c.
  */
-#include "guest-symbols/instructions/length-x86_64.h"
+#include "guest-symbols/arch/x86-64/length-x86_64.h"
 #include "tests/lib/test-main.h"
 
 #include <string.h>

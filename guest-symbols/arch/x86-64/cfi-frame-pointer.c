@@ -27,7 +27,7 @@
  */
 #include "guest-symbols/export/cfi-maker.h"
 #include "guest-symbols/export/cfi-orc.h"
-#include "guest-symbols/instructions/length-x86_64.h"
+#include "guest-symbols/arch/x86-64/length-x86_64.h"
 
 #include <dwarf.h>
 #include <string.h>

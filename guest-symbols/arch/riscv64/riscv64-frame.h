@@ -6,7 +6,7 @@
 #ifndef GS_RISCV64_FRAME_H
 #define GS_RISCV64_FRAME_H
 
-#include "guest-symbols/instructions/riscv64-insn.h"
+#include "guest-symbols/arch/riscv64/riscv64-insn.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
  * finds, as the rules of export/cfi-arm64.c say it to debuggers. Owns
  * gs_arm64_code; called by code-frames.c.
  */
-#include "guest-symbols/instructions/arm64-flow.h"
+#include "guest-symbols/arch/arm64/arm64-flow.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/unwind/code-frames.h"
 

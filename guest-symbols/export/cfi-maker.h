@@ -41,8 +41,6 @@ typedef struct GsCfiMaker {
 
 /** gs_orc_cfi_maker - of kernels with ORC tables */
 extern const GsCfiMaker gs_orc_cfi_maker;
-extern const GsCfiMaker gs_frame_pointer_cfi_maker, gs_arm64_cfi_maker,
-                        gs_riscv64_cfi_maker;
 
 /** gs_cfi_maker_find() - find what makes the rules of @k. Returns: (static)
  *  NULL if nothing can. */

@@ -65,8 +65,6 @@ typedef struct GsCodeRules {
     bool (*enter)(const GsFrameRecords *f, Walk *w);
 } GsCodeRules;
 
-extern const GsCodeRules gs_arm64_code, gs_riscv64_code;
-
 /** gs_code_frames_new() - (owned, nullable) make the state of an unwinder,
  *  whose records are walked by @records; NULL if no code of @k is followed. To
  *  be freed with g_free(). */

@@ -67,7 +67,6 @@ typedef struct GsFrameRules {
     int record_at;
 } GsFrameRules;
 
-extern const GsFrameRules gs_arm64_frames, gs_riscv64_frames, gs_x86_64_frames;
 /** gs_no_frames - rules for kernels whose stacks cannot be walked: each walk
  *  finds its first frame only, and ends with GS_STOP_NO_UNWINDER */
 extern const GsFrameRules gs_no_frames;

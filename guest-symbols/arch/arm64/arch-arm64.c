@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The row of arm64, and what is too small for files of its own. */
 #include "guest-symbols/arch/arch-internal.h"
-#include "guest-symbols/export/cfi-maker.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/symbols/symtab.h"
-#include "guest-symbols/types/arg-places.h"
-#include "guest-symbols/unwind/code-frames.h"
 
 #include <elf.h>
 #include <string.h>

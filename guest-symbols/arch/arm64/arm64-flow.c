@@ -2,7 +2,7 @@
 /*
  * Follows the instructions of an arm64 function along its branches, and keeps
  * where the caller's x29, its sp and the return address are. Called by
- * cfi-arm64.c and code-arm64.c; no state is kept.
+ * cfi-arm64.c and code-frames-arm64.c; no state is kept.
  *
  *     instruction                    the frame behind it
  *                                    CFA = sp,       return address in x30

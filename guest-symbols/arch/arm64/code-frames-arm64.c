@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds callers by code of arm64: evaluates what instructions/arm64-flow.c
- * finds, as the rules of export/cfi-arm64.c say it to debuggers. Owns
+ * Finds callers by code of arm64: evaluates what arm64-flow.c finds,
+ * as the rules of cfi-arm64.c say it to debuggers. Owns
  * gs_arm64_code; called by code-frames.c.
  */
+#include "guest-symbols/arch/arch-internal.h"
 #include "guest-symbols/arch/arm64/arm64-flow.h"
 #include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/unwind/code-frames.h"
 
 #include <string.h>
 

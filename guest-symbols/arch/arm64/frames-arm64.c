@@ -11,8 +11,8 @@
  * c2c6b27b5aa1) the record always holds zeros, and a word behind it says which
  * of them it is.
  */
+#include "guest-symbols/arch/arch-internal.h"
 #include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/unwind/frame-records.h"
 
 /* struct pt_regs begins with x0-x30, sp, pc, pstate (uapi/asm/ptrace.h) */
 enum {

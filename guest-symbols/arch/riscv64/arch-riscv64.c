@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The row of riscv64, and what is too small for files of its own. */
 #include "guest-symbols/arch/arch-internal.h"
-#include "guest-symbols/export/cfi-maker.h"
-#include "guest-symbols/types/arg-places.h"
-#include "guest-symbols/unwind/code-frames.h"
 
 #include <elf.h>
 #include <string.h>

@@ -16,9 +16,8 @@
  *
  * A stack ends in the functions that tasks and CPUs begin in.
  */
-#include "guest-symbols/export/cfi-maker.h"
+#include "guest-symbols/arch/arch-internal.h"
 #include "guest-symbols/arch/riscv64/riscv64-flow.h"
-#include "guest-symbols/unwind/frame-records.h"
 
 #include <dwarf.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds callers by code of riscv64: evaluates what instructions/riscv64-flow.c
- * finds, as the rules of export/cfi-riscv64.c say it to debuggers. Owns
+ * Finds callers by code of riscv64: evaluates what riscv64-flow.c
+ * finds, as the rules of cfi-riscv64.c say it to debuggers. Owns
  * gs_riscv64_code; called by code-frames.c.
  */
+#include "guest-symbols/arch/arch-internal.h"
 #include "guest-symbols/arch/riscv64/riscv64-flow.h"
 #include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/unwind/code-frames.h"
 
 #include <string.h>
 

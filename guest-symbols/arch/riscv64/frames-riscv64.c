@@ -9,8 +9,8 @@
  * of its struct pt_regs. In the outermost functions of a task the frame pointer
  * is undefined.
  */
+#include "guest-symbols/arch/arch-internal.h"
 #include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/unwind/frame-records.h"
 
 /* struct pt_regs begins with epc, ra, sp, gp, tp, t0-t2, s0, ... t6, status
  * (asm/ptrace.h) */

@@ -15,7 +15,7 @@
  *     ret, jmp           those of the jumps to the next instruction
  *
  * Code that makes no frame has the rbp of another frame, as
- * unwind/arch-x86_64.c describes: a frame record, or the address of a struct
+ * frames-x86_64.c describes: a frame record, or the address of a struct
  * pt_regs plus 1, or 0 where the stack ends. The rules of such code are
  * expressions, which decide; so are those of .init.text, whose memory has other
  * contents by now. Code is taken for such code if it calls or pushes other
@@ -25,7 +25,7 @@
  * functions that call another one on another stack (call; pop %rsp): see
  * cfi-orc.c.
  */
-#include "guest-symbols/export/cfi-maker.h"
+#include "guest-symbols/arch/arch-internal.h"
 #include "guest-symbols/export/cfi-orc.h"
 #include "guest-symbols/arch/x86-64/length-x86_64.h"
 

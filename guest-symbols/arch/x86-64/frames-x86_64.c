@@ -14,8 +14,8 @@
  * A kernel thread starts with such a pointer too (ret_from_fork()); its
  * registers are all zeros. A system call and the start of a CPU clear rbp.
  */
+#include "guest-symbols/arch/arch-internal.h"
 #include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/unwind/frame-records.h"
 
 static void prepare(GsFrameRecords *f, const GsKernel *k)
 {

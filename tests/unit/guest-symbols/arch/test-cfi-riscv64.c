@@ -5,8 +5,7 @@
  * number is the instruction. Oracle: libdw reads the file, and says what the
  * rules are.
  */
-#include "guest-symbols/arch/arch.h"
-#include "guest-symbols/export/cfi-maker.h"
+#include "guest-symbols/arch/arch-internal.h"
 #include "guest-symbols/export/elf-file.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"

@@ -12,6 +12,7 @@
 #include "kalloc-tracer/api/kt-accounts.h"
 #include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/api/kt-base.h"
+#include "kalloc-tracer/api/kt-block-filter.h"
 #include "kalloc-tracer/api/kt-block-types.h"
 #include "kalloc-tracer/api/kt-block-watch.h"
 #include "kalloc-tracer/api/kt-calls.h"

@@ -1,36 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Access filter: see access-filter.h.
- *
- * A memo has a byte for each id, in zeroed pages that the host provides when
- * they are first written. Ids beyond a memo's end are compared each time.
- */
+/* Access filter: see access-filter.h. */
 #include "kalloc-tracer/access/access-filter.h"
 
 #include <inttypes.h>
 
-#include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/api/kt-base.h"
 
-#define CACHES_MAX  (UINT16_MAX + 1u)
-#define STACKS_MAX  (1u << 20)
-#define TASKS_MAX   (1u << 18)
-
-enum { UNKNOWN, NO, YES };
-
-/* What was found of ids. @known: (owned, nullable) a byte for each id, NULL:
- * the filter does not ask */
-typedef struct Memo {
-    uint8_t *known;
-    uint32_t size;
-    bool (*ask)(const KtAccessFilter *f, uint32_t id);
-} Memo;
-
 struct KtAccessFilter {
-    KtTracer *t;
     KtAccessSpec *spec;
-    Memo caches, stacks, tasks;
-    unsigned aliases;       /* (atomic) kt_cache_aliases_epoch() of @caches */
+    KtBlockFilter *block;
 };
 
 /* ---- specs --------------------------------------------------------------- */
@@ -39,20 +17,16 @@ KtAccessSpec *kt_access_spec_copy(const KtAccessSpec *spec)
 {
     KtAccessSpec *own = g_memdup2(spec, sizeof(*spec));
 
-    own->cache = g_strdup(spec->cache);
-    own->task = g_strdup(spec->task);
+    own->block = kt_block_spec_copy(&spec->block);
     own->module = g_strdup(spec->module);
-    own->code = g_memdup2(spec->code, spec->n_code * sizeof(*spec->code));
     return own;
 }
 
 void kt_access_spec_free(KtAccessSpec *spec)
 {
     if (spec) {
-        g_free((char *)spec->cache);
-        g_free((char *)spec->task);
+        kt_block_spec_deinit(&spec->block);
         g_free((char *)spec->module);
-        g_free((KtAccessCode *)spec->code);
         g_free(spec);
     }
 }
@@ -73,22 +47,23 @@ static void add_kinds(GString *s, unsigned kinds)
 
 char *kt_access_filter_text(const KtAccessSpec *spec)
 {
+    const KtBlockSpec *b = &spec->block;
     GString *s = g_string_new(NULL);
 
-    if (spec->cache) {
-        kt_add_part(s, "blocks of cache %s", spec->cache);
+    if (b->cache) {
+        kt_add_part(s, "blocks of cache %s", b->cache);
     }
-    if (spec->layer != KT_LAYER_NONE) {
-        kt_add_part(s, "blocks of layer %s", kt_layer_name(spec->layer));
+    if (b->layer != KT_LAYER_NONE) {
+        kt_add_part(s, "blocks of layer %s", kt_layer_name(b->layer));
     }
-    for (unsigned i = 0; i < spec->n_code; i++) {
+    for (unsigned i = 0; i < b->n_code; i++) {
         kt_add_part(s, "blocks allocated in %" PRIx64 "-%" PRIx64,
-                    spec->code[i].lo, spec->code[i].hi);
+                    b->code[i].lo, b->code[i].hi);
     }
-    if (spec->has_pid) {
-        kt_add_part(s, "accesses of pid %u", spec->pid);
-    } else if (spec->task) {
-        kt_add_part(s, "accesses of tasks %s", spec->task);
+    if (b->has_pid) {
+        kt_add_part(s, "accesses of pid %" PRIu64, b->pid);
+    } else if (b->task) {
+        kt_add_part(s, "accesses of tasks %s", b->task);
     }
     if (spec->module) {
         kt_add_part(s, "accesses by code of module %s", spec->module);
@@ -105,107 +80,21 @@ char *kt_access_filter_text(const KtAccessSpec *spec)
     return g_string_free(s, !s->len);
 }
 
-/* ---- one id -------------------------------------------------------------- */
-
-static bool ask_cache(const KtAccessFilter *f, uint32_t id)
-{
-    KtCacheInfo info;
-
-    return kt_tracer_cache(f->t, (KtCacheId) { id }, &info) &&
-           kt_cache_is_named(f->t, &info, f->spec->cache);
-}
-
-static bool ask_task(const KtAccessFilter *f, uint32_t id)
-{
-    char comm[17];
-    uint32_t pid;
-
-    return kt_tracer_task(f->t, (KtTaskId) { id }, &pid, comm) &&
-           (f->spec->has_pid ? pid == f->spec->pid :
-                               kt_name_matches(f->spec->task, comm));
-}
-
-static bool is_in_code(const KtAccessSpec *spec, uint64_t pc)
-{
-    for (unsigned i = 0; i < spec->n_code; i++) {
-        if (pc >= spec->code[i].lo && pc <= spec->code[i].hi) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool ask_stack(const KtAccessFilter *f, uint32_t id)
-{
-    unsigned n = 0;
-    GsStop stop;
-    const uint64_t *pc = kt_tracer_stack(f->t, (KtStackId) { id }, &n, &stop);
-
-    for (unsigned i = 0; pc && i < n; i++) {
-        if (is_in_code(f->spec, pc[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Return true if the filter does not ask for such ids, or @id matches. */
-static bool passes(const KtAccessFilter *f, const Memo *m, uint32_t id)
-{
-    uint8_t known;
-
-    if (!m->known || id >= m->size) {
-        return !m->known || m->ask(f, id);
-    }
-    known = __atomic_load_n(&m->known[id], __ATOMIC_RELAXED);
-    if (known == UNKNOWN) {
-        known = m->ask(f, id) ? YES : NO;
-        __atomic_store_n(&m->known[id], known, __ATOMIC_RELAXED);
-    }
-    return known == YES;
-}
-
-/* A cache that another name was asked for has it from then on. */
-static void update_names(KtAccessFilter *f)
-{
-    unsigned epoch = kt_cache_aliases_epoch(f->t);
-
-    if (!f->caches.known ||
-        epoch == __atomic_load_n(&f->aliases, __ATOMIC_RELAXED)) {
-        return;
-    }
-    __atomic_store_n(&f->aliases, epoch, __ATOMIC_RELAXED);
-    for (uint32_t id = 0; id < f->caches.size; id++) {
-        __atomic_store_n(&f->caches.known[id], UNKNOWN, __ATOMIC_RELAXED);
-    }
-}
-
 /* ---- the filter ---------------------------------------------------------- */
-
-static Memo new_memo(bool needed, uint32_t size,
-                     bool (*ask)(const KtAccessFilter *f, uint32_t id))
-{
-    return (Memo) { needed ? g_malloc0(size) : NULL, size, ask };
-}
 
 KtAccessFilter *kt_access_filter_new(KtTracer *t, const KtAccessSpec *spec)
 {
     KtAccessFilter *f = g_new0(KtAccessFilter, 1);
 
-    f->t = t;
     f->spec = kt_access_spec_copy(spec);
-    f->caches = new_memo(spec->cache, CACHES_MAX, ask_cache);
-    f->stacks = new_memo(spec->n_code, STACKS_MAX, ask_stack);
-    f->tasks = new_memo(spec->has_pid || spec->task, TASKS_MAX, ask_task);
+    f->block = kt_block_filter_new(t, &spec->block);
     return f;
 }
 
 void kt_access_filter_free(KtAccessFilter *f)
 {
     if (f) {
-        g_free(f->caches.known);
-        g_free(f->stacks.known);
-        g_free(f->tasks.known);
+        kt_block_filter_free(f->block);
         kt_access_spec_free(f->spec);
         g_free(f);
     }
@@ -214,15 +103,15 @@ void kt_access_filter_free(KtAccessFilter *f)
 bool kt_access_filter_block(KtAccessFilter *f, KtLayer layer, KtCacheId cache,
                             KtStackId stack)
 {
-    update_names(f);
-    return (f->spec->layer == KT_LAYER_NONE || f->spec->layer == layer) &&
-           passes(f, &f->caches, cache.v) && passes(f, &f->stacks, stack.v);
+    return kt_block_spec_layer(&f->spec->block, layer) &&
+           kt_block_filter_cache(f->block, cache) &&
+           kt_block_filter_stack(f->block, stack);
 }
 
 /* An area of vmalloc() is of no cache. */
 bool kt_access_filter_is_few(const KtAccessFilter *f)
 {
-    return f->spec->cache || f->spec->layer == KT_LAYER_LARGE;
+    return f->spec->block.cache || f->spec->block.layer == KT_LAYER_LARGE;
 }
 
 bool kt_access_filter_kind(const KtAccessFilter *f, KtErrorKind kind)
@@ -258,7 +147,7 @@ KtCodeAreas *kt_access_filter_areas(const KtAccessFilter *f, const GsKernel *k)
 
 bool kt_access_filter_slots(const KtAccessFilter *f)
 {
-    return !f->spec->n_code;
+    return !f->spec->block.n_code;
 }
 
 bool kt_access_filter_verifies(const KtAccessFilter *f)
@@ -268,5 +157,5 @@ bool kt_access_filter_verifies(const KtAccessFilter *f)
 
 bool kt_access_filter_access(KtAccessFilter *f, KtTaskId task, bool write)
 {
-    return (write || !f->spec->writes) && passes(f, &f->tasks, task.v);
+    return (write || !f->spec->writes) && kt_block_filter_task(f->block, task);
 }

@@ -2,11 +2,7 @@
 /*
  * Access filter: is a block armed, is an access of interest?
  *
- * Names of caches and tasks, and frames of stacks, are compared once for each
- * id, because ids never change their meaning.
- *
- * Threads: any vCPU, several at once, without a lock: two that ask for the same
- * new id both find the same answer.
+ * Threads: any vCPU, several at once, without a lock; see KtBlockFilter.
  */
 #ifndef KT_ACCESS_FILTER_H
 #define KT_ACCESS_FILTER_H

@@ -17,20 +17,13 @@
 #ifndef KT_API_ACCESS_H
 #define KT_API_ACCESS_H
 
+#include "kalloc-tracer/api/kt-block-filter.h"
 #include "kalloc-tracer/api/kt-tracer.h"
 
-/** struct KtAccessCode - addresses of code, both inclusive */
-typedef struct KtAccessCode {
-    uint64_t lo, hi;
-} KtAccessCode;
-
 /**
- * struct KtAccessSpec - which accesses are checked; what is not set, any
- * @cache: (borrowed, nullable) the block is of a cache whose name matches
- * @layer: of the block; KT_LAYER_NONE: any
- * @code, @n_code: (borrowed) a frame of the block's allocation stack is there
- * @has_pid, @pid: of the task that accesses
- * @task: (borrowed, nullable) a pattern for the name of this task
+ * struct KtAccessSpec - which accesses are checked
+ * @block: (borrowed) its cache, its layer and the code of its allocation are
+ *         conditions on the block, its task is the one that accesses
  * @module: (borrowed, nullable) a pattern: only the code of these modules
  *          accesses; BPF programs are the module "bpf"
  * @writes: only stores
@@ -44,13 +37,7 @@ typedef struct KtAccessCode {
  * later.
  */
 typedef struct KtAccessSpec {
-    const char *cache;
-    KtLayer layer;
-    const KtAccessCode *code;
-    unsigned n_code;
-    bool has_pid;
-    uint32_t pid;
-    const char *task;
+    KtBlockSpec block;
     const char *module;
     bool writes;
     unsigned kinds;

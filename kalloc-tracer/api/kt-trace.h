@@ -18,37 +18,21 @@
 #ifndef KT_API_TRACE_H
 #define KT_API_TRACE_H
 
+#include "kalloc-tracer/api/kt-block-filter.h"
 #include "kalloc-tracer/api/kt-event.h"
 
 /* Entries of a ring without --ring, and at most. */
 #define KT_TRACE_RING       65536u
 #define KT_TRACE_RING_MAX   (1u << 24)
 
-/** struct KtTraceCode - addresses of code, both inclusive */
-typedef struct KtTraceCode {
-    uint64_t lo, hi;
-} KtTraceCode;
-
 /**
- * struct KtTraceSpec - which events to keep; what is not set, any event passes
- * @has_pid, @pid: of the task that did it, or that allocated the block
- * @task: (borrowed, nullable) a pattern for the name of the same tasks
- * @cache: (borrowed, nullable) a pattern for the cache's name
- * @layer: KT_LAYER_NONE: any
- * @has_size, @size_lo, @size_hi: requested bytes, both inclusive
- * @code, @n_code: (borrowed) a frame of the block's allocation stack is there
+ * struct KtTraceSpec - which events to keep
+ * @block: (borrowed) conditions on the block, and on the task that did it or
+ *         that allocated the block
  * @ring: entries, 1 to KT_TRACE_RING_MAX
  */
 typedef struct KtTraceSpec {
-    bool has_pid;
-    uint32_t pid;
-    const char *task;
-    const char *cache;
-    KtLayer layer;
-    bool has_size;
-    uint64_t size_lo, size_hi;
-    const KtTraceCode *code;
-    unsigned n_code;
+    KtBlockSpec block;
     uint64_t ring;
 } KtTraceSpec;
 

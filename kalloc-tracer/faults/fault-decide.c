@@ -17,7 +17,7 @@ static void add(uint64_t *counter)
 /* Return true if @va is in code of an allocator. */
 static bool in_allocator(const KtFaults *f, uint64_t va)
 {
-    const KtCodeRange *range = (const KtCodeRange *)f->ranges->data;
+    const KtFaultCode *range = (const KtFaultCode *)f->ranges->data;
     unsigned lo = 0, hi = f->ranges->len;
 
     while (lo < hi) {

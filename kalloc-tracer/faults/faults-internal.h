@@ -71,9 +71,9 @@ typedef struct KtRule {
     unsigned charged;
 } KtRule;
 
-typedef struct KtCodeRange {
+typedef struct KtFaultCode {
     uint64_t start, end;
-} KtCodeRange;
+} KtFaultCode;
 
 /**
  * struct KtFaults - the faults of a tracer
@@ -87,7 +87,7 @@ typedef struct KtCodeRange {
  * @seed: atomic
  * The rest belongs to the boot:
  * @layout: what conditions need to know of the kernel
- * @ranges: KtCodeRange, sorted: code of @allocators
+ * @ranges: KtFaultCode, sorted: code of @allocators
  * @slab_panic: the flag SLAB_PANIC
  * @running: value of system_state from which on the kernel runs
  * @system_state: its address, 0: unknown

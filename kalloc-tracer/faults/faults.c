@@ -22,7 +22,7 @@ static void *new_faults(KtBudget *budget)
     f->log = g_ptr_array_new_with_free_func(g_free);
     f->log_text =
         g_ptr_array_new_with_free_func((GDestroyNotify)kt_rule_text_unref);
-    f->ranges = g_array_new(FALSE, FALSE, sizeof(KtCodeRange));
+    f->ranges = g_array_new(FALSE, FALSE, sizeof(KtFaultCode));
     f->gfp = kt_gfp_find(NULL);
     f->layout = kt_call_layout_find(NULL);
     f->slab_panic = SLAB_PANIC;
@@ -75,7 +75,7 @@ static KtFaults *prepare(KtTracer *t)
 
 static gint by_start(gconstpointer a, gconstpointer b)
 {
-    const KtCodeRange *x = a, *y = b;
+    const KtFaultCode *x = a, *y = b;
 
     return (x->start > y->start) - (x->start < y->start);
 }
@@ -90,7 +90,7 @@ static void find_ranges(KtFaults *f, const GsKernel *k)
     g_hash_table_iter_init(&iter, f->allocators);
     while (g_hash_table_iter_next(&iter, &name, NULL)) {
         if (gs_kernel_lookup(k, name, &sym) && !sym.module && sym.size) {
-            KtCodeRange range = { sym.va + 1, sym.va + sym.size + 1 };
+            KtFaultCode range = { sym.va + 1, sym.va + sym.size + 1 };
 
             g_array_append_val(f->ranges, range);
         }

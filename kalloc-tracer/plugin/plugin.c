@@ -463,7 +463,7 @@ static void start_access(Plugin *p, const char *what, bool verify)
     if (name && g_str_has_prefix(what, "module:")) {
         spec.module = name + 1;
     } else if (name) {
-        spec.cache = name + 1;
+        spec.block.cache = name + 1;
     }
     kt_access_arm(p->tracer, &spec);
 }

@@ -23,7 +23,7 @@ typedef struct Trace {
     uint64_t bytes;
     KtTracer *t;
     KtObserver observer;
-    KtTraceFilter *filter;
+    KtBlockFilter *filter;
     KtTraceRing ring;
     uint64_t place, boot;
 } Trace;
@@ -88,7 +88,7 @@ static void trace_free(void *part)
 
     kt_trace_ring_deinit(&tr->ring);
     kt_budget_release(tr->budget, KT_MEM_TRACE, tr->bytes);
-    kt_trace_filter_free(tr->filter);
+    kt_block_filter_free(tr->filter);
     g_free(tr);
 }
 
@@ -126,7 +126,7 @@ static Trace *trace_of(KtTracer *t)
 static bool begin_ring_locked(Trace *tr, const KtTraceSpec *spec)
 {
     uint64_t bytes = spec->ring * sizeof(KtTraced) +
-                     kt_trace_filter_bytes(spec);
+                     kt_block_filter_bytes(&spec->block);
 
     kt_budget_release(tr->budget, KT_MEM_TRACE, tr->bytes);
     if (kt_budget_take(tr->budget, KT_MEM_TRACE, bytes)) {
@@ -143,7 +143,7 @@ static bool begin_ring_locked(Trace *tr, const KtTraceSpec *spec)
 static void stop_locked(KtTracer *t, Trace *tr)
 {
     kt_tracer_observe(t, NULL);
-    g_clear_pointer(&tr->filter, kt_trace_filter_free);
+    g_clear_pointer(&tr->filter, kt_block_filter_free);
 }
 
 static void start_locked(KtTracer *t, Trace *tr, const KtTraceSpec *spec)
@@ -151,7 +151,7 @@ static void start_locked(KtTracer *t, Trace *tr, const KtTraceSpec *spec)
     stop_locked(t, tr);
     tr->place = tr->ring.last;
     tr->t = t;
-    tr->filter = kt_trace_filter_new(t, spec);
+    tr->filter = kt_block_filter_new(t, &spec->block);
     kt_tracer_observe(t, &tr->observer);
 }
 

@@ -297,9 +297,9 @@ static void print_armed(McOut *out, const McArgs *args)
     mc_out_printf(out, "accesses are checked%s: %s%s%s%s%s",
                   out->ctx->kernel_found ? "" : " when the kernel is known",
                   words ? words : "all blocks",
-                  mc_filter_knows_cache(&args->filter, t) ? "" :
+                  kt_block_spec_knows_cache(&args->filter.spec, t) ? "" :
                   "; no cache of this name is known yet",
-                  mc_filter_knows_task(&args->filter, t) ? "" :
+                  kt_block_spec_knows_task(&args->filter.spec, t) ? "" :
                   "; no such task is known yet",
                   is_loaded(out, args->in) ? "" :
                   "; no such module is loaded yet",
@@ -309,25 +309,24 @@ static void print_armed(McOut *out, const McArgs *args)
 
 bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
 {
-    g_autofree KtAccessCode *code = g_new(KtAccessCode, args->pcs->len);
-    const McFilter *f = &args->filter;
-    const KtAccessSpec spec = {
-        .cache = f->cache, .layer = f->layer, .code = code,
-        .n_code = args->pcs->len, .has_pid = f->has_pid, .pid = f->pid,
-        .task = f->task, .module = args->in,
+    g_autofree KtCodeRange *code = g_new(KtCodeRange, args->pcs->len);
+    KtAccessSpec spec = {
+        .block = args->filter.spec, .module = args->in,
         .writes = mc_given(args, MC_OPT_WRITES), .kinds = args->kinds,
         .verify = mc_given(args, MC_OPT_VERIFY),
     };
 
-    if (!is_live(out, errp) || !is_checked_layer(f->layer, errp) ||
+    if (!is_live(out, errp) || !is_checked_layer(spec.block.layer, errp) ||
         !can_check(out, errp)) {
         return false;
     }
     for (unsigned i = 0; i < args->pcs->len; i++) {
         const McCode *c = &g_array_index(args->pcs, McCode, i);
 
-        code[i] = (KtAccessCode) { c->lo, c->hi };
+        code[i] = (KtCodeRange) { c->lo, c->hi };
     }
+    spec.block.code = code;
+    spec.block.n_code = args->pcs->len;
     kt_access_arm(out->ctx->tracer, &spec);
     print_armed(out, args);
     return true;

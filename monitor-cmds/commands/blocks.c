@@ -164,7 +164,7 @@ static bool collect(const KtBlock *b, void *opaque)
     s->visits++;
     s->last = b->va;
     if (code_wanted(s, b) &&
-        mc_filter_block(&s->args->filter, s->t, b, s->by_free)) {
+        mc_filter_block(&s->args->filter, b, s->by_free)) {
         g_array_append_vals(s->rows, b, 1);
     }
     return true;
@@ -369,7 +369,7 @@ static bool collect_past(const KtBlock *b, void *opaque)
     h->visits--;
     h->seen = h->index;
     h->prior = *b;
-    if (!h->filter || mc_filter_block(h->filter, h->t, b, false)) {
+    if (!h->filter || mc_filter_block(h->filter, b, false)) {
         g_array_append_vals(h->rows, b, 1);
     }
     return true;

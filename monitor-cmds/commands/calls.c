@@ -113,18 +113,6 @@ static bool passes_module(const McArgs *args, const McOut *out,
             sym.module && mc_match(args->module, sym.module));
 }
 
-static bool passes_task(const McFilter *f, KtTracer *t, KtTaskId task)
-{
-    char comm[17];
-    uint32_t pid;
-
-    if (!f->has_pid && !f->task) {
-        return true;
-    }
-    return kt_tracer_task(t, task, &pid, comm) &&
-           (f->has_pid ? pid == f->pid : mc_match(f->task, comm));
-}
-
 /* Marks of sessions have no function and no caller. */
 static bool passes_function(const Listing *l, const KtCall *call)
 {
@@ -143,10 +131,10 @@ static bool passes(const Listing *l, const KtCall *call)
     const McFilter *f = &l->args->filter;
     uint64_t us = call->start_ns / 1000;
 
-    return (!f->has_time || (us >= f->since && us <= f->until)) &&
+    return kt_block_spec_time(&f->spec, us) &&
            (!mc_given(l->args, MC_OPT_CPU) || l->args->all_cpus ||
             call->cpu == l->args->cpu) &&
-           passes_task(f, l->out->ctx->tracer, call->task) &&
+           kt_block_filter_task(f->block, call->task) &&
            passes_function(l, call);
 }
 

@@ -36,7 +36,7 @@ static bool collect(const KtError *e, void *opaque)
         return false;
     }
     s->last = e->id;
-    if (mc_filter_error(s->filter, s->t, e)) {
+    if (mc_filter_error(s->filter, e)) {
         g_array_append_vals(s->rows, e, 1);
     } else {
         s->filtered++;

@@ -72,9 +72,7 @@ static bool in_range(Events *e, const KtEvent *ev)
 
 static bool in_time(const Events *e, uint64_t us)
 {
-    const McFilter *f = &e->args->filter;
-
-    return !f->has_time || (us >= f->since && us <= f->until);
+    return kt_block_spec_time(&e->args->filter.spec, us);
 }
 
 static bool on_event(void *opaque, const KtEvent *ev)
@@ -193,10 +191,10 @@ static void list(McOut *out, const McArgs *args, KtReplay *replay)
         .out = out, .args = args, .replay = replay, .starts = starts,
     };
     const KtReplayPlan plan = {
-        .until_us = args->filter.has_time ?
-                    MIN(args->filter.until, ctx->until_us) : ctx->until_us,
-        .since_us = args->filter.has_time && !args->has_va ?
-                    args->filter.since : 0,
+        .until_us = args->filter.spec.has_time ?
+                    MIN(args->filter.spec.until, ctx->until_us) : ctx->until_us,
+        .since_us = args->filter.spec.has_time && !args->has_va ?
+                    args->filter.spec.since : 0,
         .load = args->has_va,
         .event = on_event, .control = on_control, .log = on_log,
         .opaque = &e,

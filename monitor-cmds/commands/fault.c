@@ -136,7 +136,7 @@ MC_OBJECTS(mc_fault_add_objects, &added_object);
 
 bool mc_cmd_fault_add(McOut *out, const McArgs *args, GError **errp)
 {
-    const McFilter *f = &args->filter;
+    const KtBlockSpec *f = &args->filter.spec;
     g_autofree char *task =
         f->has_pid ? g_strdup_printf("%" PRIu64, f->pid) : g_strdup(f->task);
     KtFaultSpec spec = spec_of(args, task);

@@ -220,7 +220,7 @@ static bool add_leak(const KtBlock *b, void *opaque)
     Report *r = opaque;
 
     count_block(&r->sum, b, reach_of(find_known(r, b->va)));
-    if (mc_filter_block(&r->args->filter, r->t, b, false)) {
+    if (mc_filter_block(&r->args->filter, b, false)) {
         r->sum.matching++;
         g_array_append_vals(r->left, b, 1);
     }
@@ -231,7 +231,7 @@ static bool add_free(const KtError *e, void *opaque)
 {
     Report *r = opaque;
 
-    if (mc_filter_error(&r->args->filter, r->t, e)) {
+    if (mc_filter_error(&r->args->filter, e)) {
         g_array_append_vals(r->frees, e, 1);
     }
     return true;

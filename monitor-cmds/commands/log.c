@@ -102,8 +102,9 @@ static bool matches(Log *l, const KtLogLine *line)
     const McArgs *args = l->args;
     const char *module;
 
-    if (line->level > args->level || !mc_filter_time(&args->filter, line->us) ||
-        !mc_filter_task(&args->filter, l->out->ctx->tracer, line->task,
+    if (line->level > args->level ||
+        !kt_block_filter_time(args->filter.block, line->us) ||
+        !mc_filter_task(&args->filter, line->task,
                         caller_pid(line))) {
         return false;
     }

@@ -190,8 +190,7 @@ static void find_spots(Look *l)
 
 static bool wanted(const Look *l, const Spot *s)
 {
-    return mc_filter_block(&l->args->filter, l->out->ctx->tracer, &s->block,
-                           false);
+    return mc_filter_block(&l->args->filter, &s->block, false);
 }
 
 /* Return the width of the margin, which must fit "> +<offset> ". */

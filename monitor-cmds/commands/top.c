@@ -34,8 +34,7 @@ static void count(void *opaque, const KtBlock *b)
 {
     const Walk *w = opaque;
 
-    if (!w->filter || mc_filter_block(w->filter, w->table->tracer, b,
-                                      false)) {
+    if (!w->filter || mc_filter_block(w->filter, b, false)) {
         mc_top_count(w->table, b, w->filter != NULL);
     }
 }

@@ -199,31 +199,30 @@ bool mc_cmd_trace(McOut *out, const McArgs *args, GError **errp)
 
 /* ---- ka trace on, ka trace off ------------------------------------------- */
 
-static KtTraceSpec make_spec(const McArgs *args, KtTraceCode *code)
+static KtTraceSpec make_spec(const McArgs *args, KtCodeRange *code)
 {
-    const McFilter *f = &args->filter;
+    KtTraceSpec spec = {
+        .block = args->filter.spec,
+        .ring = mc_given(args, MC_OPT_RING) ? args->ring : KT_TRACE_RING,
+    };
 
+    spec.block.code = code;
+    spec.block.n_code = args->pcs->len;
     for (unsigned i = 0; i < args->pcs->len; i++) {
         const McCode *c = &g_array_index(args->pcs, McCode, i);
 
-        code[i] = (KtTraceCode) { c->lo, c->hi };
+        code[i] = (KtCodeRange) { c->lo, c->hi };
     }
-    return (KtTraceSpec) {
-        .has_pid = f->has_pid, .pid = f->pid, .task = f->task,
-        .cache = f->cache, .layer = f->layer,
-        .has_size = f->has_size, .size_lo = f->size.lo, .size_hi = f->size.hi,
-        .code = code, .n_code = args->pcs->len,
-        .ring = mc_given(args, MC_OPT_RING) ? args->ring : KT_TRACE_RING,
-    };
+    return spec;
 }
 
 /* Return (owned) the filters in words. */
-static char *describe(const KtTraceSpec *s)
+static char *describe(const KtBlockSpec *s)
 {
     GString *text = g_string_new(NULL);
 
     if (s->has_pid) {
-        kt_add_part(text, "pid %u", s->pid);
+        kt_add_part(text, "pid %" PRIu64, s->pid);
     } else if (s->task) {
         kt_add_part(text, "%s", s->task);
     }
@@ -249,20 +248,21 @@ static char *describe(const KtTraceSpec *s)
 
 bool mc_cmd_trace_on(McOut *out, const McArgs *args, GError **errp)
 {
-    g_autofree KtTraceCode *code = g_new(KtTraceCode, args->pcs->len);
+    g_autofree KtCodeRange *code = g_new(KtCodeRange, args->pcs->len);
     const KtTraceSpec spec = make_spec(args, code);
-    g_autofree char *what = describe(&spec);
+    g_autofree char *what = describe(&spec.block);
+    KtTracer *t = out->ctx->tracer;
 
-    if (!is_live(out, errp) || !kt_trace_start(out->ctx->tracer, &spec, errp)) {
+    if (!is_live(out, errp) || !kt_trace_start(t, &spec, errp)) {
         return false;
     }
     mc_out_printf(out, "tracing %s, to a ring of %" PRIu64 " events%s%s%s",
                   what, spec.ring,
-                  mc_filter_knows_cache(&args->filter, out->ctx->tracer) ? "" :
+                  kt_block_spec_knows_cache(&spec.block, t) ? "" :
                   "; no cache of this name is known yet",
-                  mc_filter_knows_task(&args->filter, out->ctx->tracer) ? "" :
+                  kt_block_spec_knows_task(&spec.block, t) ? "" :
                   "; no such task is known yet",
-                  kt_tracer_enabled(out->ctx->tracer) ? "" :
+                  kt_tracer_enabled(t) ? "" :
                   "; nothing is recorded before ka on");
     return true;
 }

@@ -64,31 +64,31 @@ static bool set_limit(McArgs *args, const char *value, GError **errp)
 
 static bool set_since(McArgs *args, const char *value, GError **errp)
 {
-    args->filter.has_time = true;
-    return mc_parse_decimal(value, "us", &args->filter.since, errp);
+    args->filter.spec.has_time = true;
+    return mc_parse_decimal(value, "us", &args->filter.spec.since, errp);
 }
 
 static bool set_until(McArgs *args, const char *value, GError **errp)
 {
-    args->filter.has_time = true;
-    return mc_parse_decimal(value, "us", &args->filter.until, errp);
+    args->filter.spec.has_time = true;
+    return mc_parse_decimal(value, "us", &args->filter.spec.until, errp);
 }
 
 static bool set_task(McArgs *args, const char *value, GError **errp)
 {
-    McFilter *f = &args->filter;
+    KtBlockSpec *f = &args->filter.spec;
 
     f->has_pid = g_ascii_isdigit(value[0]) &&
                  mc_parse_decimal(value, "", &f->pid, NULL);
-    g_free(f->task);
+    g_free((char *)f->task);
     f->task = f->has_pid ? NULL : g_strdup(value);
     return true;
 }
 
 static bool set_cache(McArgs *args, const char *value, GError **errp)
 {
-    g_free(args->filter.cache);
-    args->filter.cache = g_strdup(value);
+    g_free((char *)args->filter.spec.cache);
+    args->filter.spec.cache = g_strdup(value);
     return true;
 }
 
@@ -119,8 +119,8 @@ static const char *kind_name(unsigned i)
 
 static bool set_layer(McArgs *args, const char *value, GError **errp)
 {
-    return (kt_layer_parse(value, &args->filter.layer) &&
-            args->filter.layer != KT_LAYER_NONE) ||
+    return (kt_layer_parse(value, &args->filter.spec.layer) &&
+            args->filter.spec.layer != KT_LAYER_NONE) ||
            mc_fail_choice(value, "layers", layer_name, KT_LAYER_NONE + 1,
                        KT_LAYER__COUNT, errp);
 }
@@ -153,7 +153,7 @@ static bool set_state(McArgs *args, const char *value, GError **errp)
     g_autofree char *quoted = NULL;
 
     if (!strcmp(value, "A") || !strcmp(value, "F")) {
-        args->filter.state = value[0];
+        args->filter.spec.state = value[0];
         return true;
     }
     quoted = mc_quote(value);
@@ -203,8 +203,7 @@ static bool read_code(McArgs *args, const char *word, GError **errp)
 
 static bool read_sizes(McArgs *args, const char *word, GError **errp)
 {
-    args->filter.has_size = true;
-    return mc_parse_sizes(word, &args->filter.size, errp);
+    return mc_set_size(args, word, errp);
 }
 
 static bool read_name(McArgs *args, const char *word, GError **errp)
@@ -433,7 +432,7 @@ static bool check_options(const McArgs *args, GError **errp)
 
 static bool check_filter(const McArgs *args, GError **errp)
 {
-    const McFilter *f = &args->filter;
+    const KtBlockSpec *f = &args->filter.spec;
 
     if (f->has_time && f->since > f->until) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,

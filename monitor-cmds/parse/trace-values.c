@@ -4,8 +4,13 @@
 
 bool mc_set_size(McArgs *args, const char *value, GError **errp)
 {
-    args->filter.has_size = true;
-    return mc_parse_sizes(value, &args->filter.size, errp);
+    KtBlockSpec *s = &args->filter.spec;
+    McRange size = { 0 };
+
+    s->has_size = mc_parse_sizes(value, &size, errp);
+    s->size_lo = size.lo;
+    s->size_hi = size.hi;
+    return s->has_size;
 }
 
 bool mc_set_alloc(McArgs *args, const char *value, GError **errp)

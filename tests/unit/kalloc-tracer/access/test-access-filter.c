@@ -45,14 +45,16 @@ static bool is_few(const TwoOfEach *w, const KtAccessSpec *spec)
 static void test_few(void)
 {
     TwoOfEach w = two_of_each();
-    const KtAccessSpec cache = { .cache = "*" };
+    const KtAccessSpec cache = { .block.cache = "*" };
     g_autoptr(KtAccessFilter) f = kt_access_filter_new(w.t, &cache);
 
     g_assert_true(is_few(&w, &cache));
     g_assert_false(kt_access_filter_block(f, KT_LAYER_VMALLOC,
                                           (KtCacheId) { 0 }, w.stack[0]));
-    g_assert_true(is_few(&w, &(KtAccessSpec) { .layer = KT_LAYER_LARGE }));
-    g_assert_false(is_few(&w, &(KtAccessSpec) { .layer = KT_LAYER_VMALLOC }));
+    g_assert_true(is_few(&w, &(KtAccessSpec) {
+        .block.layer = KT_LAYER_LARGE }));
+    g_assert_false(is_few(&w, &(KtAccessSpec) {
+        .block.layer = KT_LAYER_VMALLOC }));
     g_assert_false(is_few(&w, &(KtAccessSpec) { 0 }));
     kt_tracer_free(w.t);
 }
@@ -77,11 +79,11 @@ static void test_everything(void)
 static void test_blocks(void)
 {
     TwoOfEach w = two_of_each();
-    const KtAccessCode code = { 0x1100, 0x11ff };
+    const KtCodeRange code = { 0x1100, 0x11ff };
     const KtAccessSpec specs[] = {
-        { .cache = "*-1" }, { .code = &code, .n_code = 1 },
-        { .cache = "cache-1", .layer = KT_LAYER_CACHE, .code = &code,
-          .n_code = 1 },
+        { .block.cache = "*-1" }, { .block = { .code = &code, .n_code = 1 } },
+        { .block = { .cache = "cache-1", .layer = KT_LAYER_CACHE,
+                     .code = &code, .n_code = 1 } },
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(specs); i++) {
@@ -90,7 +92,7 @@ static void test_blocks(void)
         g_assert_false(block(f, &w, KT_LAYER_CACHE, 0));
         g_assert_true(block(f, &w, KT_LAYER_CACHE, 1));
         g_assert_cmpint(block(f, &w, KT_LAYER_KMALLOC, 1), ==,
-                        specs[i].layer == KT_LAYER_NONE);
+                        specs[i].block.layer == KT_LAYER_NONE);
         g_assert_false(kt_access_filter_block(f, KT_LAYER_CACHE,
                                               (KtCacheId) { 0 },
                                               (KtStackId) { 0 }));
@@ -103,8 +105,8 @@ static void test_accesses(void)
 {
     TwoOfEach w = two_of_each();
     const KtAccessSpec specs[] = {
-        { .has_pid = true, .pid = 11 }, { .task = "?1" },
-        { .task = "t1", .writes = true },
+        { .block = { .has_pid = true, .pid = 11 } }, { .block.task = "?1" },
+        { .block.task = "t1", .writes = true },
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(specs); i++) {
@@ -124,7 +126,7 @@ static void test_later_name(void)
 {
     TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) f =
-        kt_access_filter_new(w.t, &(KtAccessSpec) { .cache = "later" });
+        kt_access_filter_new(w.t, &(KtAccessSpec) { .block.cache = "later" });
 
     g_assert_false(block(f, &w, KT_LAYER_CACHE, 0));
     kt_cache_alias_add(w.t, &(KtCacheAlias) { .cache_va = 0x100,
@@ -186,13 +188,16 @@ static void test_modules(void)
 
 static void test_text(void)
 {
-    const KtAccessCode code = { 0x10, 0x1f };
+    const KtCodeRange code = { 0x10, 0x1f };
     g_autofree char *text = kt_access_filter_text(&(KtAccessSpec) {
-        .cache = "a", .layer = KT_LAYER_LARGE, .code = &code, .n_code = 1,
-        .has_pid = true, .pid = 3, .module = "m", .writes = true,
+        .block = {
+            .cache = "a", .layer = KT_LAYER_LARGE, .code = &code, .n_code = 1,
+            .has_pid = true, .pid = 3,
+        },
+        .module = "m", .writes = true,
         .kinds = 1u << KT_ERR_USE_AFTER_FREE | 1u << KT_ERR_OUT_OF_BOUNDS });
     g_autofree char *task = kt_access_filter_text(&(KtAccessSpec) {
-        .task = "x*" });
+        .block.task = "x*" });
 
     g_assert_cmpstr(text, ==, "blocks of cache a, blocks of layer large, "
                     "blocks allocated in 10-1f, accesses of pid 3, accesses by "

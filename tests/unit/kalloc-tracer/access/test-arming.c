@@ -38,7 +38,7 @@ static void test_wish(void)
     kt_arming_on_change(a, count_change, &changes);
     g_assert_true(!info.wanted && !info.armed && !info.text);
     g_assert_null(kt_arming_filter(a));
-    kt_access_arm(t, &(KtAccessSpec) { .cache = "x" });
+    kt_access_arm(t, &(KtAccessSpec) { .block.cache = "x" });
     kt_access_arm(t, &(KtAccessSpec) { .writes = true });
     f = kt_arming_filter(a);
     g_assert_nonnull(f);

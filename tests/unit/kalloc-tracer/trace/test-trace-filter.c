@@ -32,19 +32,19 @@ static KtTraced entry(const TwoOfEach *w, KtEventKind kind, unsigned by,
     return e;
 }
 
-static bool passes(const TwoOfEach *w, const KtTraceSpec *spec,
+static bool passes(const TwoOfEach *w, const KtBlockSpec *spec,
                    const KtTraced *e)
 {
-    KtTraceFilter *f = kt_trace_filter_new(w->t, spec);
+    KtBlockFilter *f = kt_block_filter_new(w->t, spec);
     bool first = kt_trace_filter_passes(f, e);
 
     g_assert_true(kt_trace_filter_passes(f, e) == first);
-    kt_trace_filter_free(f);
+    kt_block_filter_free(f);
     return first;
 }
 
 /* @spec is about number 0; @by: it is about who does it, too. */
-static void check(const TwoOfEach *w, const KtTraceSpec *spec, bool by)
+static void check(const TwoOfEach *w, const KtBlockSpec *spec, bool by)
 {
     static const KtEventKind kinds[] = {
         KT_EV_ALLOC, KT_EV_FREE, KT_EV_RCU_QUEUE, KT_EV_RESIZE,
@@ -66,15 +66,15 @@ static void check(const TwoOfEach *w, const KtTraceSpec *spec, bool by)
 static void test_conditions(void)
 {
     TwoOfEach w = two_of_each();
-    const KtTraceCode code[] = { { 0x9000, 0x9010 }, { 0x1000, 0x1010 } };
+    const KtCodeRange code[] = { { 0x9000, 0x9010 }, { 0x1000, 0x1010 } };
 
-    check(&w, &(KtTraceSpec) { .task = "t0*" }, true);
-    check(&w, &(KtTraceSpec) { .has_pid = true, .pid = 10 }, true);
-    check(&w, &(KtTraceSpec) { .cache = "*-0" }, false);
-    check(&w, &(KtTraceSpec) { .layer = KT_LAYER_KMALLOC }, false);
-    check(&w, &(KtTraceSpec) {
+    check(&w, &(KtBlockSpec) { .task = "t0*" }, true);
+    check(&w, &(KtBlockSpec) { .has_pid = true, .pid = 10 }, true);
+    check(&w, &(KtBlockSpec) { .cache = "*-0" }, false);
+    check(&w, &(KtBlockSpec) { .layer = KT_LAYER_KMALLOC }, false);
+    check(&w, &(KtBlockSpec) {
         .has_size = true, .size_lo = 1, .size_hi = 0x10 }, false);
-    check(&w, &(KtTraceSpec) { .code = code, .n_code = 2 }, false);
+    check(&w, &(KtBlockSpec) { .code = code, .n_code = 2 }, false);
     kt_tracer_free(w.t);
 }
 
@@ -82,27 +82,27 @@ static void test_conditions(void)
 static void test_unknown_block(void)
 {
     TwoOfEach w = two_of_each();
-    const KtTraceCode code = { 0x1000, 0x1010 };
+    const KtCodeRange code = { 0x1000, 0x1010 };
     KtTraced e = entry(&w, KT_EV_FREE, 0, 0);
 
     e.block = (KtTracedBlock) { 0 };
-    g_assert_true(passes(&w, &(KtTraceSpec) { .task = "t0" }, &e));
-    g_assert_false(passes(&w, &(KtTraceSpec) { .task = "t1" }, &e));
-    g_assert_false(passes(&w, &(KtTraceSpec) { .cache = "*" }, &e));
-    g_assert_false(passes(&w, &(KtTraceSpec) { .layer = KT_LAYER_CACHE }, &e));
-    g_assert_false(passes(&w, &(KtTraceSpec) {
+    g_assert_true(passes(&w, &(KtBlockSpec) { .task = "t0" }, &e));
+    g_assert_false(passes(&w, &(KtBlockSpec) { .task = "t1" }, &e));
+    g_assert_false(passes(&w, &(KtBlockSpec) { .cache = "*" }, &e));
+    g_assert_false(passes(&w, &(KtBlockSpec) { .layer = KT_LAYER_CACHE }, &e));
+    g_assert_false(passes(&w, &(KtBlockSpec) {
         .has_size = true, .size_hi = UINT64_MAX }, &e));
-    g_assert_false(passes(&w, &(KtTraceSpec) { .code = &code, .n_code = 1 },
+    g_assert_false(passes(&w, &(KtBlockSpec) { .code = &code, .n_code = 1 },
                           &e));
     e.ev.cache = w.cache[1];
-    g_assert_true(passes(&w, &(KtTraceSpec) { .cache = "cache-1" }, &e));
+    g_assert_true(passes(&w, &(KtBlockSpec) { .cache = "cache-1" }, &e));
     kt_tracer_free(w.t);
 }
 
 static void test_resize(void)
 {
     TwoOfEach w = two_of_each();
-    const KtTraceSpec spec = { .has_size = true, .size_lo = 1, .size_hi = 15 };
+    const KtBlockSpec spec = { .has_size = true, .size_lo = 1, .size_hi = 15 };
     KtTraced e = entry(&w, KT_EV_RESIZE, 0, 0);
 
     g_assert_false(passes(&w, &spec, &e));
@@ -122,11 +122,11 @@ static void test_ids(void)
         .kind = KT_EV_ALLOC, .task = { UINT32_MAX }, .stack = { UINT32_MAX },
         .cache = { UINT16_MAX } } };
 
-    g_assert_true(passes(&w, &(KtTraceSpec) { 0 }, &e));
-    g_assert_false(passes(&w, &(KtTraceSpec) { .task = "*" }, &e));
-    g_assert_false(passes(&w, &(KtTraceSpec) { .cache = "*" }, &e));
-    g_assert_false(passes(&w, &(KtTraceSpec) {
-        .code = &(KtTraceCode) { 0, UINT64_MAX }, .n_code = 1 }, &e));
+    g_assert_true(passes(&w, &(KtBlockSpec) { 0 }, &e));
+    g_assert_false(passes(&w, &(KtBlockSpec) { .task = "*" }, &e));
+    g_assert_false(passes(&w, &(KtBlockSpec) { .cache = "*" }, &e));
+    g_assert_false(passes(&w, &(KtBlockSpec) {
+        .code = &(KtCodeRange) { 0, UINT64_MAX }, .n_code = 1 }, &e));
     kt_tracer_free(w.t);
 }
 

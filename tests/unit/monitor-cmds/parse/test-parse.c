@@ -235,12 +235,13 @@ static void test_options(Fixture *f, gconstpointer data)
     g_assert_false(mc_given(&args, MC_OPT_HISTORY));
     g_assert_cmpuint(args.limit, ==, 5);
     g_assert_true(args.va.lo == 0x1000 && args.va.hi == 0x1fff);
-    g_assert_true(args.filter.size.lo == 0x10 && args.filter.size.hi == 0x20);
-    g_assert_cmpuint(args.filter.since, ==, 7);
-    g_assert_cmpuint(args.filter.until, ==, 9);
-    g_assert_true(args.filter.has_pid && args.filter.pid == 12);
-    g_assert_true(args.filter.layer == KT_LAYER_VMALLOC);
-    g_assert_true(args.filter.state == 'F');
+    g_assert_cmpuint(args.filter.spec.size_lo, ==, 0x10);
+    g_assert_cmpuint(args.filter.spec.size_hi, ==, 0x20);
+    g_assert_cmpuint(args.filter.spec.since, ==, 7);
+    g_assert_cmpuint(args.filter.spec.until, ==, 9);
+    g_assert_true(args.filter.spec.has_pid && args.filter.spec.pid == 12);
+    g_assert_true(args.filter.spec.layer == KT_LAYER_VMALLOC);
+    g_assert_true(args.filter.spec.state == 'F');
 }
 
 static void test_option_first(Fixture *f, gconstpointer data)
@@ -265,10 +266,10 @@ static void test_quotes(Fixture *f, gconstpointer data)
 
     mc_args_init(&args, test_world_context(f->w));
     g_assert_true(mc_parse(&args, "--task 'a b'  --cache \"it's one\"", NULL));
-    g_assert_cmpstr(args.filter.task, ==, "a b");
-    g_assert_cmpstr(args.filter.cache, ==, "it's one");
+    g_assert_cmpstr(args.filter.spec.task, ==, "a b");
+    g_assert_cmpstr(args.filter.spec.cache, ==, "it's one");
     g_assert_true(mc_parse(&args, "--task it's", NULL));
-    g_assert_cmpstr(args.filter.task, ==, "it's");
+    g_assert_cmpstr(args.filter.spec.task, ==, "it's");
     mc_args_init(&wrong, test_world_context(f->w));
     g_assert_false(mc_parse(&wrong, "--task 'a b", &err));
     g_assert_cmpstr(err->message, ==, "the quote ' is not closed");

@@ -94,14 +94,18 @@ def share(cache, system):
 
 def keep(cache, system):
     """Move artefacts that the cache does not have out of the system."""
+    new = [path for pattern in KEPT
+           for path in glob.glob(system + os.path.join(cache, pattern))
+           if not os.path.lexists(path.removeprefix(system))]
+    if not new:
+        return      # a set-up may hold the lock long
     with open(os.path.join(cache, 'lock'), 'a', encoding='ascii') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for pattern in KEPT:
-            for path in glob.glob(system + os.path.join(cache, pattern)):
-                to = path.removeprefix(system)
-                if not os.path.lexists(to):
-                    os.makedirs(os.path.dirname(to), exist_ok=True)
-                    os.rename(path, to)
+        for path in new:
+            to = path.removeprefix(system)
+            if not os.path.lexists(to):
+                os.makedirs(os.path.dirname(to), exist_ok=True)
+                os.rename(path, to)
 
 
 def sums(log):

@@ -28,7 +28,7 @@ IGNORED = re.compile(r'\.so($|\.)|\.pth$|\.cache$|/bfd-plugins/|/ld-linux|'
 STEPS = {'efi': 'efi', 'drgn': 'drgn-newer', 'readers': 'readers',
          'multitool': 'multitool', 'vng': 'vng', 'syzkaller': 'syzkaller'}
 # A program does without these.
-OPTIONAL = ('python3-zstandard',)
+OPTIONAL = 'python3-zstandard', 'lsb-release'
 ARCHES = {'arm64': 'aarch64', 'riscv64': 'riscv64'}
 USUAL = 'k:6.12', 'k:6.1', 'qemu-patched', 'packages', 'meson'
 

@@ -333,7 +333,7 @@ def identity(kind, stacks):
 def excerpt(incident):
     lines = incident.text.split('\n')
     more = len(lines) - MOST_SHOWN
-    return '\n'.join('    ' + clean.line(line, 200)
+    return '\n'.join('    ' + clean.line(line.expandtabs(), 200)
                      for line in lines[:MOST_SHOWN]) + \
         (f'\n    ... {more} more lines: ka log' if more > 0 else '')
 

@@ -294,7 +294,7 @@ STALL_IRQ = re.compile('apic_timer_interrupt|Exception stack|el1h_64_irq'), \
     TRACE
 add('rcu-stall', r'(?:INFO: |rcu: .*)rcu_(?:preempt|sched|bh|tasks) '
     r'(?:kthread |self-)?detected(?: expedited)? stall',
-    'INFO: rcu detected stall in {f}', STALL, STALL_IRQ,
+    'INFO: rcu detected stall in {f}', STALL, STALL_IRQ, FAULT,
     skip='apic_timer_interrupt|rcu', pick=frames.stalled, alt='stall in {f}',
     wandering=True)
 add('soft-lockup', r'BUG: soft lockup', 'BUG: soft lockup in {f}', FAULT,

@@ -55,6 +55,7 @@ def way(name):
 # After a possible deadlock this kernel checks locks no more.
 LOCKDEP = 'lockdep-6.12',
 NO_OWNER = 'without the owner of the page syzkaller names no function'
+NO_TIMER = 'syzkaller looks for the interrupt of the timer in the stack'
 NOT_THEIRS = 'syzkaller takes it for no crash'
 
 SICK = (
@@ -77,12 +78,13 @@ SICK = (
          'BUG: scheduling while atomic in ka_sick_atomic', 'atomic'),
     Sick('RCU stall', way('stall'),
          'INFO: rcu detected stall in ka_sick_stall_work', 'rcu-stall',
-         words=STALLS, options=('--smp', '2')),
+         words=STALLS, options=('--smp', '2'), syzkaller=NO_TIMER),
     Sick('soft lockup', LOCKUPS + way('lockup'),
          'BUG: soft lockup in ka_sick_lockup_work', 'soft-lockup',
          words=NO_STALLS),
+    # After an oops the kernel looks for no tasks that hang.
     Sick('hung task', HANGS + way('hung'), 'INFO: task hung in ka_sick_hung',
-         'hung-task'),
+         'hung-task', alone=True),
     Sick('OOM kill', 'tail /dev/zero\n', 'Out of memory: killed tail',
          'oom-kill', syzkaller=NOT_THEIRS, options=('--mem', '300M')),
     Sick('panic', way('panic'), 'kernel panic: ka_sick has a reason', 'panic',

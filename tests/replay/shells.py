@@ -22,7 +22,7 @@ FIRST = {'-f', '-q', '--at', '--types', '--color', '--cells', '--help'}
 FOLLOW = {'--follow', '-o', '-p'}
 OF_COMMANDS = {'log': FOLLOW, 'trace': FOLLOW,
                'calls': FOLLOW | {'--session'}, 'symbols': {'-o'},
-               'export': {'-o'}, 'report': {'-o'}}
+               'export': {'-o'}, 'report': {'-o', '--findings'}}
 VALUES = ('error --kind ', 'error --kind d', 'error --format ',
           'leak scan --format ', 'leak scan -n 3 --format k', 'log --level e',
           'log --format ', 'calls list --format ', 'top --by ', 'top --sort l',

@@ -27,6 +27,7 @@
 #include "kalloc-tracer/api/kt-leak.h"
 #include "kalloc-tracer/api/kt-log.h"
 #include "kalloc-tracer/api/kt-module-list.h"
+#include "kalloc-tracer/api/kt-members.h"
 #include "kalloc-tracer/api/kt-modules.h"
 #include "kalloc-tracer/api/kt-objects.h"
 #include "kalloc-tracer/api/kt-query.h"

@@ -12,9 +12,7 @@
 #define KT_PROFILE_H
 
 #include "kalloc-tracer/hooks/hook-table.h"
-
-/** KT_NO_MEMBER - the offset of a member that is not known. */
-#define KT_NO_MEMBER UINT32_MAX
+#include "kalloc-tracer/layout/layout.h"
 
 /**
  * struct KtCacheLayout - offsets in the cache objects of a kernel

@@ -64,14 +64,14 @@ static void vote_node(void *opaque, unsigned number, uint64_t node,
 {
     Votes *v = opaque;
     const KtSlabLayout *at = &v->s->at;
-    uint64_t head = node + at->at[KT_SM_NODE_PARTIAL], link;
+    uint64_t head = node + at->layout.at[KT_M_NODE_PARTIAL], link;
     KtSlab slab;
 
     if (!node || !kt_slabs_pointer(v->s, head, &link)) {
         return;
     }
     for (unsigned i = 0; i < SLABS_MAX && link != head; i++) {
-        if (!kt_slabs_slab(v->s, link - at->at[KT_SM_SLAB_LIST], &slab) ||
+        if (!kt_slabs_slab(v->s, link - at->layout.at[KT_M_SLAB_LIST], &slab) ||
             !slab.is_slab || slab.cache != v->c->va) {
             return;
         }
@@ -111,7 +111,7 @@ static KtFreeForm find_form(KtSlabs *s)
 KtFreeForm kt_slabs_form(KtSlabs *s)
 {
     if (!s->has_form) {
-        s->form = kt_slab_has(&s->at, KT_SM_CACHE_RANDOM) ? find_form(s) :
+        s->form = kt_slab_has(&s->at, KT_M_CACHE_RANDOM) ? find_form(s) :
                                                             KT_FREE_PLAIN;
         s->has_form = true;
     }

@@ -79,7 +79,7 @@ static void add_of_blocks(Finding *f)
 static void add_listed(Finding *f)
 {
     const KtSlabs *s = f->s;
-    uint32_t at = s->at.at[KT_SM_CACHE_LIST];
+    uint32_t at = s->at.layout.at[KT_M_CACHE_LIST];
     uint64_t link = f->all + at;
 
     for (unsigned n = 0; n < CACHES_MAX; n++) {
@@ -113,7 +113,7 @@ GArray *kt_slabs_caches(KtSlabs *s)
     if (f.all) {
         add_cache(&f, f.all);
     }
-    if (f.all && kt_slab_has(&s->at, KT_SM_CACHE_LIST)) {
+    if (f.all && kt_slab_has(&s->at, KT_M_CACHE_LIST)) {
         add_listed(&f);
     }
     g_hash_table_iter_init(&i, found);

@@ -278,8 +278,8 @@ static const char *why_unsure(const KtSlabs *s, KtTracer *t)
     if (!stats.complete) {
         return "tracing began late";
     }
-    if ((!kt_slab_has(&s->at, KT_SM_CACHE_CPU_SLAB) &&
-         !kt_slab_has(&s->at, KT_SM_CACHE_SHEAVES)) ||
+    if ((!kt_slab_has(&s->at, KT_M_CACHE_CPU_SLAB) &&
+         !kt_slab_has(&s->at, KT_M_CACHE_SHEAVES)) ||
         !gs_kernel_lookup(s->o.kernel, "rcu_gp_kthread", &sym)) {
         return "not every free is seen in a kernel with SLUB_TINY or TINY_RCU";
     }

@@ -39,10 +39,10 @@ struct KtSlabs {
 bool kt_slabs_pointer(const KtSlabs *s, uint64_t va, uint64_t *out);
 /** kt_slabs_member() - read a number that is a member of the structure at @va.
  *  False, with @out 0, if it is unreadable or this kernel lacks it. */
-bool kt_slabs_member(const KtSlabs *s, uint64_t va, KtSlabMember m,
+bool kt_slabs_member(const KtSlabs *s, uint64_t va, KtMember m,
                      uint64_t *out);
 /** kt_slabs_link() - the same of an address. */
-bool kt_slabs_link(const KtSlabs *s, uint64_t va, KtSlabMember m,
+bool kt_slabs_link(const KtSlabs *s, uint64_t va, KtMember m,
                    uint64_t *out);
 
 /** kt_slabs_cache_of() - return the cache of the object at @va; 0 if it is in

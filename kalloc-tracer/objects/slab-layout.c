@@ -7,39 +7,22 @@
 
 #define STRUCT_PAGE_MIN 32u
 
-static const struct {
-    const char *names;
-    bool needed;
-} members[KT_SM__COUNT] = {
-#define KT_SLAB_MEMBER(id, names, needed) [KT_SM_##id] = { names, needed },
-#include "kalloc-tracer/objects/slab-members.def"
+/* Without these, slabs are not shown. */
+static const KtMember needed[] = {
+    KT_M_CACHE_NAME, KT_M_CACHE_SIZE, KT_M_CACHE_OBJECT_SIZE,
+    KT_M_CACHE_OFFSET, KT_M_CACHE_OO, KT_M_CACHE_MIN, KT_M_CACHE_NODES,
+    KT_M_SLAB_CACHE, KT_M_SLAB_FREELIST, KT_M_SLAB_LIST, KT_M_PAGE_HEAD,
+    KT_M_NODE_PARTIAL,
 };
-
-/* Find the first of the members "struct.member|struct.member". */
-static bool find_member(KtSlabLayout *at, const GsKernel *k, KtSlabMember m)
-{
-    g_auto(GStrv) name = g_strsplit(members[m].names, "|", 0);
-
-    for (unsigned i = 0; name[i]; i++) {
-        char *dot = strchr(name[i], '.');
-
-        *dot = 0;
-        if (gs_kernel_member(k, name[i], dot + 1, &at->at[m], &at->size[m])) {
-            /* a flexible array has no size of its own */
-            at->size[m] = MAX(at->size[m], 1);
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool find_members(KtSlabLayout *at, const GsKernel *k, GError **errp)
 {
-    for (unsigned m = 0; m < KT_SM__COUNT; m++) {
-        if (!find_member(at, k, m) && members[m].needed) {
+    kt_layout_init(&at->layout, k);
+    for (unsigned i = 0; i < G_N_ELEMENTS(needed); i++) {
+        if (!kt_slab_has(at, needed[i])) {
             g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
                         "the types of this kernel have no %s; its slabs are "
-                        "not shown", members[m].names);
+                        "not shown", kt_member_names(needed[i]));
             return false;
         }
     }
@@ -60,10 +43,10 @@ static bool find_bits(const KtSlabLayout *at, const GsKernel *k,
             return true;
         }
     }
-    if (!kt_slab_has(at, KT_SM_SLAB_COUNTERS)) {
+    if (!kt_slab_has(at, KT_M_SLAB_COUNTERS)) {
         return false;
     }
-    in_word.bit += at->at[KT_SM_SLAB_COUNTERS] * 8;
+    in_word.bit += at->layout.at[KT_M_SLAB_COUNTERS] * 8;
     *out = in_word;
     return true;
 }
@@ -89,11 +72,11 @@ static void find_mark(KtSlabLayout *at, const GsKernel *k)
 {
     int64_t v;
 
-    if (kt_slab_has(at, KT_SM_PAGE_TYPE) &&
+    if (kt_slab_has(at, KT_M_PAGE_TYPE) &&
         gs_kernel_enum_value(k, "PGTY_slab", &v) && v > 0 && v < 256) {
         at->mark = KT_MARK_TYPE;
         at->mark_value = v;
-    } else if (kt_slab_has(at, KT_SM_PAGE_FLAGS) &&
+    } else if (kt_slab_has(at, KT_M_PAGE_FLAGS) &&
                gs_kernel_enum_value(k, "PG_slab", &v) && v >= 0 && v < 64) {
         at->mark = KT_MARK_FLAG;
         at->mark_value = v;
@@ -110,9 +93,9 @@ static bool fits_page(const KtSlabLayout *at)
 {
     const KtSlabBits bits[] = { at->inuse, at->objects, at->frozen };
 
-    for (unsigned m = KT_SM_SLAB_CACHE; m <= KT_SM_PAGE_FLAGS; m++) {
+    for (unsigned m = KT_M_SLAB_CACHE; m <= KT_M_PAGE_FLAGS; m++) {
         if (kt_slab_has(at, m) &&
-            !is_in(at->at[m], at->size[m], at->struct_page)) {
+            !is_in(at->layout.at[m], at->layout.size[m], at->struct_page)) {
             return false;
         }
     }
@@ -145,10 +128,11 @@ static bool find_cache(KtSlabLayout *at, const GsKernel *k, GError **errp)
 {
     at->node_step = 8;
     gs_kernel_type_size(k, "kmem_cache_per_node_ptrs", &at->node_step);
-    at->n_nodes = at->size[KT_SM_CACHE_NODES] / MAX(at->node_step, 8);
-    for (unsigned m = KT_SM_CACHE_NAME; m < KT_SM_CACHE_NODES; m++) {
+    at->n_nodes = at->layout.size[KT_M_CACHE_NODES] / MAX(at->node_step, 8);
+    for (unsigned m = KT_M_CACHE_NAME; m < KT_M_CACHE_NODES; m++) {
         if (kt_slab_has(at, m)) {
-            at->cache_bytes = MAX(at->cache_bytes, at->at[m] + at->size[m]);
+            at->cache_bytes = MAX(at->cache_bytes,
+                                  at->layout.at[m] + at->layout.size[m]);
         }
     }
     if (at->cache_bytes <= KT_CACHE_BYTES_MAX && at->n_nodes) {
@@ -164,14 +148,13 @@ static bool find_cache(KtSlabLayout *at, const GsKernel *k, GError **errp)
 static bool is_slub(const GsKernel *k, GError **errp)
 {
     const char *why = NULL;
-    uint32_t at;
 
     if (!gs_kernel_has_types(k)) {
         why = "this kernel has no types (CONFIG_DEBUG_INFO_BTF): its slabs "
               "are not shown; see types=FILE";
-    } else if (!gs_kernel_member(k, "kmem_cache", "offset", &at, NULL)) {
+    } else if (kt_member(k, KT_M_CACHE_OFFSET) == KT_NO_MEMBER) {
         why = "SLAB or SLOB, not SLUB: its lists are not shown";
-    } else if (gs_kernel_member(k, "slab", "compound_slab_head", &at, NULL)) {
+    } else if (kt_member(k, KT_M_VIRTUAL_HEAD) != KT_NO_MEMBER) {
         why = "slabs are in virtual memory (SLAB_VIRTUAL), and have no struct "
               "page: their lists are not shown";
     }
@@ -190,11 +173,14 @@ bool kt_slab_layout_init(KtSlabLayout *at, const GsKernel *k, GError **errp)
 }
 
 uint64_t kt_slab_pick(const KtSlabLayout *at, const uint8_t *copy,
-                      KtSlabMember m)
+                      KtMember m)
 {
     uint64_t v = 0;
 
-    memcpy(&v, copy + at->at[m], MIN(at->size[m], sizeof(v)));
+    if (!kt_slab_has(at, m)) {
+        return 0;
+    }
+    memcpy(&v, copy + at->layout.at[m], MIN(at->layout.size[m], sizeof(v)));
     return GUINT64_FROM_LE(v);
 }
 

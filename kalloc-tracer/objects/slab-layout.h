@@ -7,12 +7,7 @@
 #define KT_SLAB_LAYOUT_H
 
 #include "kalloc-tracer/api/kt-slabs.h"
-
-typedef enum KtSlabMember {
-#define KT_SLAB_MEMBER(id, names, needed) KT_SM_##id,
-#include "kalloc-tracer/objects/slab-members.def"
-    KT_SM__COUNT
-} KtSlabMember;
+#include "kalloc-tracer/layout/layout.h"
 
 /** struct KtSlabBits - a bit field; @bits: its width */
 typedef struct KtSlabBits {
@@ -31,7 +26,6 @@ typedef enum KtSlabMark {
 
 /**
  * struct KtSlabLayout
- * @at, @size: offset and bytes of each member; @size 0: this kernel lacks it
  * @inuse, @objects, @frozen: in struct slab
  * @mark, @mark_value: see KtSlabMark
  * @cache_bytes: bytes of struct kmem_cache that have its members but the nodes
@@ -40,7 +34,7 @@ typedef enum KtSlabMark {
  * @page_shift: log2 of the bytes of a page
  */
 typedef struct KtSlabLayout {
-    uint32_t at[KT_SM__COUNT], size[KT_SM__COUNT];
+    KtLayout layout;
     KtSlabBits inuse, objects, frozen;
     KtSlabMark mark;
     uint32_t mark_value;
@@ -53,14 +47,14 @@ typedef struct KtSlabLayout {
  *  kernel's slabs are not shown */
 bool kt_slab_layout_init(KtSlabLayout *at, const GsKernel *k, GError **errp);
 /** kt_slab_has() - return true if this kernel has the member. */
-static inline bool kt_slab_has(const KtSlabLayout *at, KtSlabMember m)
+static inline bool kt_slab_has(const KtSlabLayout *at, KtMember m)
 {
-    return at->size[m] != 0;
+    return kt_layout_has(&at->layout, m);
 }
 /** kt_slab_pick() - return a member of a copy of its struct; 0 if this kernel
  *  lacks it. A member has at most 8 bytes; of a list_head the first word. */
 uint64_t kt_slab_pick(const KtSlabLayout *at, const uint8_t *copy,
-                      KtSlabMember m);
+                      KtMember m);
 /** kt_slab_pick_bits() - return a bit field of a copy of its struct. */
 uint32_t kt_slab_pick_bits(const uint8_t *copy, KtSlabBits b);
 

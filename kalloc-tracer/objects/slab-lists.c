@@ -303,11 +303,11 @@ static void check_length(Walk *w)
 static void walk_node_partial(Walk *w, unsigned number, uint64_t node)
 {
     const KtSlabLayout *at = &w->s->at;
-    uint64_t head = node + at->at[KT_SM_NODE_PARTIAL], link;
+    uint64_t head = node + at->layout.at[KT_M_NODE_PARTIAL], link;
     Seen *seen;
 
     begin_list(w, KT_SLAB_LIST_NODE_PARTIAL, number, head);
-    if (!kt_slabs_member(w->s, node, KT_SM_NODE_NR_PARTIAL,
+    if (!kt_slabs_member(w->s, node, KT_M_NODE_NR_PARTIAL,
                          &w->list.counted)) {
         w->list.counted = KT_NO_COUNT;
     }
@@ -317,7 +317,7 @@ static void walk_node_partial(Walk *w, unsigned number, uint64_t node)
         link = head;
     }
     for (; link != head; link = seen->slab.link) {
-        seen = find_slab(w, link - at->at[KT_SM_SLAB_LIST]);
+        seen = find_slab(w, link - at->layout.at[KT_M_SLAB_LIST]);
         if (!seen || !walk_part(w, seen)) {
             end_list(w);
             return;
@@ -355,8 +355,8 @@ static void walk_active(Walk *w, unsigned cpu, uint64_t at)
     uint32_t n;
 
     begin_list(w, KT_SLAB_LIST_CPU, cpu, at);
-    kt_slabs_link(w->s, at, KT_SM_CPU_SLAB, &slab_va);
-    kt_slabs_link(w->s, at, KT_SM_CPU_FREELIST, &first);
+    kt_slabs_link(w->s, at, KT_M_CPU_SLAB, &slab_va);
+    kt_slabs_link(w->s, at, KT_M_CPU_FREELIST, &first);
     if (slab_va) {
         seen = find_active(w, slab_va);
     } else if (first) {
@@ -382,11 +382,11 @@ static void walk_cpu_partial(Walk *w, unsigned cpu, uint64_t at)
     uint64_t va;
     Seen *seen;
 
-    if (!kt_slabs_link(w->s, at, KT_SM_CPU_PARTIAL, &va)) {
+    if (!kt_slabs_link(w->s, at, KT_M_CPU_PARTIAL, &va)) {
         return;
     }
     begin_list(w, KT_SLAB_LIST_CPU_PARTIAL, cpu,
-               at + w->s->at.at[KT_SM_CPU_PARTIAL]);
+               at + w->s->at.layout.at[KT_M_CPU_PARTIAL]);
     for (; va; va = seen->slab.next) {
         seen = find_slab(w, va);
         if (!seen || !walk_part(w, seen)) {
@@ -421,7 +421,7 @@ static void walk_sheaf_object(Walk *w, uint64_t va)
 static void walk_sheaf_objects(Walk *w, uint64_t sheaf, uint64_t n)
 {
     g_autofree uint64_t *object = g_new(uint64_t, n);
-    uint64_t at = sheaf + w->s->at.at[KT_SM_SHEAF_OBJECTS];
+    uint64_t at = sheaf + w->s->at.layout.at[KT_M_SHEAF_OBJECTS];
 
     if (!kt_objects_read(&w->s->o, at, object, n * 8)) {
         report(w, &(KtSlabProblem) { KT_SLAB_UNREADABLE, .slot = KT_NO_SLOT,
@@ -445,7 +445,7 @@ static bool accept_sheaf(Walk *w, uint64_t sheaf)
         p.kind = KT_SLAB_TWICE;
     } else if (w->list.parts == PARTS_MAX) {
         p.kind = KT_SLAB_TOO_LONG;
-    } else if (kt_slabs_link(w->s, sheaf, KT_SM_SHEAF_CACHE, &cache)) {
+    } else if (kt_slabs_link(w->s, sheaf, KT_M_SHEAF_CACHE, &cache)) {
         if (cache == w->c->va) {
             return true;
         }
@@ -466,7 +466,7 @@ static bool walk_sheaf(Walk *w, uint64_t sheaf)
         return false;
     }
     w->list.parts++;
-    if (!kt_slabs_member(w->s, sheaf, KT_SM_SHEAF_SIZE, &n) ||
+    if (!kt_slabs_member(w->s, sheaf, KT_M_SHEAF_SIZE, &n) ||
         n > w->c->sheaf_capacity || n > SHEAF_MAX) {
         report(w, &(KtSlabProblem) { KT_SLAB_BAD_SHEAF, .slot = KT_NO_SLOT,
                                      .value = n,
@@ -481,11 +481,11 @@ static void walk_sheaves(Walk *w, unsigned cpu, uint64_t at)
 {
     static const struct {
         KtSlabListKind kind;
-        KtSlabMember member;
+        KtMember member;
     } row[] = {
-        { KT_SLAB_LIST_MAIN, KT_SM_SHEAVES_MAIN },
-        { KT_SLAB_LIST_SPARE, KT_SM_SHEAVES_SPARE },
-        { KT_SLAB_LIST_RCU, KT_SM_SHEAVES_RCU },
+        { KT_SLAB_LIST_MAIN, KT_M_SHEAVES_MAIN },
+        { KT_SLAB_LIST_SPARE, KT_M_SHEAVES_SPARE },
+        { KT_SLAB_LIST_RCU, KT_M_SHEAVES_RCU },
     };
     uint64_t sheaf;
 
@@ -513,11 +513,11 @@ static void walk_barn_list(Walk *w, uint64_t head)
             check_length(w);
             return;
         }
-        link -= w->s->at.at[KT_SM_SHEAF_LIST];
+        link -= w->s->at.layout.at[KT_M_SHEAF_LIST];
         if (!walk_sheaf(w, link)) {
             return;
         }
-        link += w->s->at.at[KT_SM_SHEAF_LIST];
+        link += w->s->at.layout.at[KT_M_SHEAF_LIST];
     }
 }
 
@@ -525,10 +525,10 @@ static void walk_barn(Walk *w, unsigned number, uint64_t barn)
 {
     static const struct {
         KtSlabListKind kind;
-        KtSlabMember list, count;
+        KtMember list, count;
     } row[] = {
-        { KT_SLAB_LIST_BARN_FULL, KT_SM_BARN_FULL, KT_SM_BARN_NR_FULL },
-        { KT_SLAB_LIST_BARN_EMPTY, KT_SM_BARN_EMPTY, KT_SM_BARN_NR_EMPTY },
+        { KT_SLAB_LIST_BARN_FULL, KT_M_BARN_FULL, KT_M_BARN_NR_FULL },
+        { KT_SLAB_LIST_BARN_EMPTY, KT_M_BARN_EMPTY, KT_M_BARN_NR_EMPTY },
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
@@ -536,7 +536,7 @@ static void walk_barn(Walk *w, unsigned number, uint64_t barn)
             continue;
         }
         begin_list(w, row[i].kind, number,
-                   barn + w->s->at.at[row[i].list]);
+                   barn + w->s->at.layout.at[row[i].list]);
         if (!kt_slabs_member(w->s, barn, row[i].count, &w->list.counted)) {
             w->list.counted = KT_NO_COUNT;
         }

@@ -69,7 +69,7 @@ static bool is_slab_locked(const KtSlabs *s, const KtSlab *slab)
 {
     uint64_t flags;
 
-    return kt_slabs_member(s, slab->va, KT_SM_PAGE_FLAGS, &flags) &&
+    return kt_slabs_member(s, slab->va, KT_M_PAGE_FLAGS, &flags) &&
            flags & FLAG_LOCKED;
 }
 

@@ -54,7 +54,7 @@ static bool copy_in_any_form(Slots *w, uint64_t first, uint32_t *n)
 
 /* Report the objects of the list that begins with the word @head of the
  * structure at @va. Return false if it cannot be read, or changes. */
-static bool report_list(Slots *w, uint64_t va, KtSlabMember head)
+static bool report_list(Slots *w, uint64_t va, KtMember head)
 {
     uint64_t first, now;
     uint32_t n;
@@ -76,25 +76,25 @@ static bool report_active(Slots *w, const KtSlabCpu *cpu)
 {
     uint64_t at = w->cache.cpu_slab + cpu->offset, slab;
 
-    return !kt_slabs_link(w->s, at, KT_SM_CPU_SLAB, &slab) ||
-           slab != w->slab.va || report_list(w, at, KT_SM_CPU_FREELIST);
+    return !kt_slabs_link(w->s, at, KT_M_CPU_SLAB, &slab) ||
+           slab != w->slab.va || report_list(w, at, KT_M_CPU_FREELIST);
 }
 
 /* Report the objects of a sheaf that are of this slab. */
 static bool report_sheaf(Slots *w, uint64_t sheaf)
 {
-    uint64_t at = sheaf + w->s->at.at[KT_SM_SHEAF_OBJECTS], cache, n, now;
+    uint64_t at = sheaf + w->s->at.layout.at[KT_M_SHEAF_OBJECTS], cache, n, now;
     g_autofree uint64_t *object = NULL;
 
-    if (!kt_slabs_link(w->s, sheaf, KT_SM_SHEAF_CACHE, &cache) ||
+    if (!kt_slabs_link(w->s, sheaf, KT_M_SHEAF_CACHE, &cache) ||
         cache != w->cache.va ||
-        !kt_slabs_member(w->s, sheaf, KT_SM_SHEAF_SIZE, &n) ||
+        !kt_slabs_member(w->s, sheaf, KT_M_SHEAF_SIZE, &n) ||
         n > MIN(w->cache.sheaf_capacity, SHEAF_MAX)) {
         return false;
     }
     object = g_new(uint64_t, n + 1);
     if ((n && !kt_objects_read(&w->s->o, at, object, n * sizeof(*object))) ||
-        !kt_slabs_member(w->s, sheaf, KT_SM_SHEAF_SIZE, &now) || now != n) {
+        !kt_slabs_member(w->s, sheaf, KT_M_SHEAF_SIZE, &now) || now != n) {
         return false;
     }
     for (uint64_t i = 0; i < n; i++) {
@@ -109,8 +109,8 @@ static bool report_sheaf(Slots *w, uint64_t sheaf)
 
 static bool report_sheaves(Slots *w, const KtSlabCpu *cpu)
 {
-    static const KtSlabMember member[] = {
-        KT_SM_SHEAVES_MAIN, KT_SM_SHEAVES_SPARE,
+    static const KtMember member[] = {
+        KT_M_SHEAVES_MAIN, KT_M_SHEAVES_SPARE,
     };
     uint64_t at = w->cache.cpu_sheaves + cpu->offset, sheaf;
     bool ok = true;
@@ -156,5 +156,5 @@ bool kt_slabs_free_slots(const KtSlabs *s, uint64_t va, KtFreeSlotFn fn,
     }
     w.list = list = g_new(uint64_t, w.slab.objects);
     ok = report_cpus(&w);
-    return report_list(&w, w.slab.va, KT_SM_SLAB_FREELIST) && ok;
+    return report_list(&w, w.slab.va, KT_M_SLAB_FREELIST) && ok;
 }

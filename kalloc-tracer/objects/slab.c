@@ -33,8 +33,8 @@ static bool has_offset(const KtSlabs *s, uint64_t offset)
 
 static void find_cpus(KtSlabs *s)
 {
-    bool has_lists = kt_slab_has(&s->at, KT_SM_CACHE_CPU_SLAB) ||
-                     kt_slab_has(&s->at, KT_SM_CACHE_SHEAVES);
+    bool has_lists = kt_slab_has(&s->at, KT_M_CACHE_CPU_SLAB) ||
+                     kt_slab_has(&s->at, KT_M_CACHE_SHEAVES);
     unsigned n = has_lists ? kt_objects_n_cpus(&s->o) : 0;
 
     s->knows_cpus = true;
@@ -122,20 +122,21 @@ bool kt_slabs_pointer(const KtSlabs *s, uint64_t va, uint64_t *out)
     return ok;
 }
 
-bool kt_slabs_member(const KtSlabs *s, uint64_t va, KtSlabMember m,
+bool kt_slabs_member(const KtSlabs *s, uint64_t va, KtMember m,
                      uint64_t *out)
 {
     *out = 0;
     return kt_slab_has(&s->at, m) &&
-           kt_objects_number(&s->o, va + s->at.at[m], s->at.size[m], out);
+           kt_objects_number(&s->o, va + s->at.layout.at[m],
+                             s->at.layout.size[m], out);
 }
 
-bool kt_slabs_link(const KtSlabs *s, uint64_t va, KtSlabMember m,
+bool kt_slabs_link(const KtSlabs *s, uint64_t va, KtMember m,
                    uint64_t *out)
 {
     *out = 0;
     return kt_slab_has(&s->at, m) &&
-           kt_slabs_pointer(s, va + s->at.at[m], out);
+           kt_slabs_pointer(s, va + s->at.layout.at[m], out);
 }
 
 /* ---- caches -------------------------------------------------------------- */
@@ -184,15 +185,15 @@ bool kt_slabs_cache(const KtSlabs *s, uint64_t va, KtSlabCache *out)
         !kt_objects_read(&s->o, va, copy, at->cache_bytes)) {
         return false;
     }
-#define PICK(m) (kt_slab_has(at, KT_SM_CACHE_##m) ? \
-                 kt_slab_pick(at, copy, KT_SM_CACHE_##m) : 0)
+#define PICK(m) (kt_slab_has(at, KT_M_CACHE_##m) ? \
+                 kt_slab_pick(at, copy, KT_M_CACHE_##m) : 0)
     *out = (KtSlabCache) {
         .va = va, .object_size = PICK(OBJECT_SIZE), .size = PICK(SIZE),
         .left_pad = PICK(LEFT_PAD), .align = PICK(ALIGN),
         .offset = PICK(OFFSET), .flags = PICK(FLAGS),
         .users = MAX((int32_t)PICK(REFCOUNT), 1),
         .random = PICK(RANDOM), .hardened = kt_slab_has(at,
-                                                        KT_SM_CACHE_RANDOM),
+                                                        KT_M_CACHE_RANDOM),
         .sheaf_capacity = PICK(CAPACITY), .cpu_slab = PICK(CPU_SLAB),
         .cpu_sheaves = PICK(SHEAVES),
     };
@@ -216,13 +217,13 @@ static bool read_node(const KtSlabs *s, uint64_t va, uint64_t *node,
     bool ok;
 
     *barn = 0;
-    if (kt_slab_has(&s->at, KT_SM_PER_NODE_NODE)) {
-        kt_slabs_link(s, va, KT_SM_PER_NODE_BARN, barn);
-        return kt_slabs_link(s, va, KT_SM_PER_NODE_NODE, node);
+    if (kt_slab_has(&s->at, KT_M_PER_NODE_NODE)) {
+        kt_slabs_link(s, va, KT_M_PER_NODE_BARN, barn);
+        return kt_slabs_link(s, va, KT_M_PER_NODE_NODE, node);
     }
     ok = kt_slabs_pointer(s, va, node);
     if (*node) {
-        kt_slabs_link(s, *node, KT_SM_NODE_BARN, barn);
+        kt_slabs_link(s, *node, KT_M_NODE_BARN, barn);
     }
     return ok;
 }
@@ -231,7 +232,7 @@ void kt_slabs_foreach_node(const KtSlabs *s, const KtSlabCache *c,
                            KtSlabNodeFn fn, void *opaque)
 {
     unsigned n = s->n_nodes ? s->n_nodes : MIN(NODES_GUESSED, s->at.n_nodes);
-    uint64_t va = c->va + s->at.at[KT_SM_CACHE_NODES], node, barn;
+    uint64_t va = c->va + s->at.layout.at[KT_M_CACHE_NODES], node, barn;
 
     for (unsigned i = 0; i < n; i++, va += s->at.node_step) {
         if (!read_node(s, va, &node, &barn) || (!node && !s->n_nodes)) {
@@ -249,7 +250,7 @@ typedef struct Sum {
     KtSlabNumbers *out;
 } Sum;
 
-static void add(const KtSlabs *s, uint64_t node, KtSlabMember m, uint64_t *to)
+static void add(const KtSlabs *s, uint64_t node, KtMember m, uint64_t *to)
 {
     uint64_t v;
 
@@ -266,8 +267,8 @@ static void add_node(void *opaque, unsigned number, uint64_t node,
     const Sum *sum = opaque;
 
     if (node) {
-        add(sum->s, node, KT_SM_NODE_NR_SLABS, &sum->out->slabs);
-        add(sum->s, node, KT_SM_NODE_OBJECTS, &sum->out->objects);
+        add(sum->s, node, KT_M_NODE_NR_SLABS, &sum->out->slabs);
+        add(sum->s, node, KT_M_NODE_OBJECTS, &sum->out->objects);
     }
 }
 
@@ -284,17 +285,17 @@ static bool is_slab(const KtSlabLayout *at, const uint8_t *page)
 {
     switch (at->mark) {
     case KT_MARK_TYPE:
-        return (uint32_t)kt_slab_pick(at, page, KT_SM_PAGE_TYPE) >> 24 ==
+        return (uint32_t)kt_slab_pick(at, page, KT_M_PAGE_TYPE) >> 24 ==
                at->mark_value;
     case KT_MARK_FLAG:
-        return kt_slab_pick(at, page, KT_SM_PAGE_FLAGS) >> at->mark_value & 1;
+        return kt_slab_pick(at, page, KT_M_PAGE_FLAGS) >> at->mark_value & 1;
     default:
         return true;
     }
 }
 
 static uint64_t pick_pointer(const KtSlabs *s, const uint8_t *page,
-                             KtSlabMember m)
+                             KtMember m)
 {
     return kt_slab_has(&s->at, m) ?
                gs_untag(s->tag_bits, kt_slab_pick(&s->at, page, m)) :
@@ -306,10 +307,10 @@ static void parse(const KtSlabs *s, const uint8_t *page, KtSlab *out)
     const KtSlabLayout *at = &s->at;
 
     out->is_slab = is_slab(at, page);
-    out->cache = pick_pointer(s, page, KT_SM_SLAB_CACHE);
-    out->freelist = pick_pointer(s, page, KT_SM_SLAB_FREELIST);
-    out->next = pick_pointer(s, page, KT_SM_SLAB_NEXT);
-    out->link = pick_pointer(s, page, KT_SM_SLAB_LIST);
+    out->cache = pick_pointer(s, page, KT_M_SLAB_CACHE);
+    out->freelist = pick_pointer(s, page, KT_M_SLAB_FREELIST);
+    out->next = pick_pointer(s, page, KT_M_SLAB_NEXT);
+    out->link = pick_pointer(s, page, KT_M_SLAB_LIST);
     out->objects = kt_slab_pick_bits(page, at->objects);
     out->inuse = kt_slab_pick_bits(page, at->inuse);
     out->frozen = kt_slab_pick_bits(page, at->frozen);
@@ -343,7 +344,7 @@ bool kt_slabs_slab(const KtSlabs *s, uint64_t va, KtSlab *out)
  * address if sizeof(struct page) is a power of 2. */
 static uint64_t head_of(const KtSlabs *s, uint64_t va, const uint8_t *page)
 {
-    uint64_t head = kt_slab_pick(&s->at, page, KT_SM_PAGE_HEAD);
+    uint64_t head = kt_slab_pick(&s->at, page, KT_M_PAGE_HEAD);
 
     if (!(head & 1)) {
         return va;

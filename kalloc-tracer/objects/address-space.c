@@ -11,6 +11,7 @@
  * are read are untrusted, and only compared with facts that the tracer has
  * recorded itself: known caches, blocks that are tasks or areas.
  */
+#include "kalloc-tracer/layout/layout.h"
 #include "kalloc-tracer/objects/object-reader.h"
 
 #include <string.h>
@@ -120,11 +121,11 @@ static Made made_init(const KtAddress *a, const char *cache, uint32_t size)
 
 static bool read_task(const KtAddress *a, uint64_t task, KtTaskName *out)
 {
-    uint32_t at_pid, at_comm;
+    uint32_t at_pid = kt_member(a->kernel, KT_M_TASK_PID);
+    uint32_t at_comm = kt_member(a->kernel, KT_M_TASK_COMM);
 
     *out = (KtTaskName) { 0 };
-    if (!gs_kernel_member(a->kernel, "task_struct", "pid", &at_pid, NULL) ||
-        !gs_kernel_member(a->kernel, "task_struct", "comm", &at_comm, NULL) ||
+    if (at_pid == KT_NO_MEMBER || at_comm == KT_NO_MEMBER ||
         !kt_address_read(a, task + at_pid, &out->pid, sizeof(out->pid)) ||
         !kt_address_read(a, task + at_comm, out->comm, 16)) {
         return false;
@@ -135,24 +136,22 @@ static bool read_task(const KtAddress *a, uint64_t task, KtTaskName *out)
 
 static bool can_read_tasks(const KtAddress *a)
 {
-    uint32_t at;
-
     return a->vm && a->vm->n_vcpus &&
-           gs_kernel_member(a->kernel, "task_struct", "stack", &at, NULL) &&
-           gs_kernel_member(a->kernel, "task_struct", "pid", &at, NULL) &&
-           gs_kernel_member(a->kernel, "task_struct", "comm", &at, NULL);
+           kt_member(a->kernel, KT_M_TASK_STACK) != KT_NO_MEMBER &&
+           kt_member(a->kernel, KT_M_TASK_PID) != KT_NO_MEMBER &&
+           kt_member(a->kernel, KT_M_TASK_COMM) != KT_NO_MEMBER;
 }
 
 bool kt_address_task_stack(const KtAddress *a, KtTaskName *out)
 {
     g_autoptr(GArray) tasks = NULL;
-    uint32_t at;
+    uint32_t at = kt_member(a->kernel, KT_M_TASK_STACK);
     Made made;
 
     if (!a->vm || !a->kernel || !a->has_block ||
         a->block.state != KT_BLOCK_ALLOCATED ||
         kt_block_len(&a->block) > STACK_MAX ||
-        !gs_kernel_member(a->kernel, "task_struct", "stack", &at, NULL)) {
+        at == KT_NO_MEMBER) {
         return false;
     }
     made = made_init(a, "task_struct", 0);
@@ -283,12 +282,10 @@ static bool find_page(const KtAddress *a, Page *p)
  * guest.c. */
 static bool find_head(const KtAddress *a, uint64_t *page)
 {
+    uint32_t at = kt_member(a->kernel, KT_M_PAGE_HEAD);
     uint64_t head;
-    uint32_t at;
 
-    if ((!gs_kernel_member(a->kernel, "page", "compound_head", &at, NULL) &&
-         !gs_kernel_member(a->kernel, "page", "compound_info", &at, NULL)) ||
-        !read_u64(a, *page + at, &head)) {
+    if (at == KT_NO_MEMBER || !read_u64(a, *page + at, &head)) {
         return false;
     }
     if (head & 1) {
@@ -319,12 +316,10 @@ static bool find_cache(const KtAddress *a, uint64_t va, KtCacheInfo *cache)
 bool kt_address_slab(const KtAddress *a, KtCacheInfo *out)
 {
     uint64_t va;
-    uint32_t at;
+    uint32_t at = kt_member(a->kernel, KT_M_SLAB_CACHE);
     Page p;
 
-    return find_page(a, &p) && find_head(a, &p.page) &&
-           (gs_kernel_member(a->kernel, "slab", "slab_cache", &at, NULL) ||
-            gs_kernel_member(a->kernel, "page", "slab_cache", &at, NULL)) &&
+    return find_page(a, &p) && find_head(a, &p.page) && at != KT_NO_MEMBER &&
            read_u64(a, p.page + at, &va) && find_cache(a, va, out);
 }
 
@@ -363,32 +358,16 @@ bool kt_address_struct_page(const KtAddress *a, uint64_t *phys,
 
 /* ---- vmalloc ------------------------------------------------------------- */
 
-/** struct AreaAt - offsets of the members of struct vm_struct that are read;
- *  @bytes: size of the structure */
-typedef struct AreaAt {
-    uint32_t addr, size, flags, phys, caller, bytes;
-} AreaAt;
-
-static bool find_area_members(const GsKernel *k, AreaAt *at)
-{
-    return gs_kernel_type_size(k, "vm_struct", &at->bytes) &&
-           gs_kernel_member(k, "vm_struct", "addr", &at->addr, NULL) &&
-           gs_kernel_member(k, "vm_struct", "size", &at->size, NULL) &&
-           gs_kernel_member(k, "vm_struct", "flags", &at->flags, NULL) &&
-           gs_kernel_member(k, "vm_struct", "phys_addr", &at->phys, NULL) &&
-           gs_kernel_member(k, "vm_struct", "caller", &at->caller, NULL);
-}
-
 /* Read a struct vm_struct. Return false if the area does not contain the
  * address. */
-static bool read_area(const KtAddress *a, uint64_t vm, const AreaAt *at,
+static bool read_area(const KtAddress *a, uint64_t vm, const KtLayout *at,
                       KtVmArea *out)
 {
-    return read_u64(a, vm + at->addr, &out->va) &&
-           read_u64(a, vm + at->size, &out->size) &&
-           read_u64(a, vm + at->flags, &out->flags) &&
-           read_u64(a, vm + at->phys, &out->phys) &&
-           read_u64(a, vm + at->caller, &out->caller) &&
+    return read_u64(a, vm + at->at[KT_M_VM_ADDR], &out->va) &&
+           read_u64(a, vm + at->at[KT_M_VM_SIZE], &out->size) &&
+           read_u64(a, vm + at->at[KT_M_VM_FLAGS], &out->flags) &&
+           read_u64(a, vm + at->at[KT_M_VM_PHYS], &out->phys) &&
+           read_u64(a, vm + at->at[KT_M_VM_CALLER], &out->caller) &&
            a->va >= out->va && a->va - out->va < out->size &&
            out->va + out->size > out->va;
 }
@@ -401,14 +380,17 @@ bool kt_address_area(const KtAddress *a, KtVmArea *out)
         "__get_vm_area_node", "pcpu_get_vm_areas",
     };
     g_autoptr(GArray) found = NULL;
-    AreaAt at;
+    uint32_t bytes;
+    KtLayout at;
     Made made;
 
-    if (!a->vm || !a->kernel || !find_area_members(a->kernel, &at) ||
+    if (!a->vm || !a->kernel ||
+        !kt_layout_find(&at, a->kernel, KT_M_VM_ADDR, KT_M_VM_CALLER) ||
+        !gs_kernel_type_size(a->kernel, "vm_struct", &bytes) ||
         (a->has_block && a->block.state == KT_BLOCK_ALLOCATED)) {
         return false;
     }
-    made = made_init(a, NULL, at.bytes);
+    made = made_init(a, NULL, bytes);
     found = made.va;
     for (unsigned i = 0; i < G_N_ELEMENTS(makers); i++) {
         find_made(a, makers[i], &made);

@@ -15,6 +15,7 @@
  * nothing is said of pages and per-CPU memory.
  */
 #include "kalloc-tracer/api/kt-block-types.h"
+#include "kalloc-tracer/layout/layout.h"
 #include "kalloc-tracer/objects/object-reader.h"
 
 #include <string.h>
@@ -90,10 +91,11 @@ static bool has_other_size(const char *type)
 static uint64_t count_users(const KtObjects *o, uint64_t cache)
 {
     uint64_t users = 0;
-    uint32_t at, size;
+    uint32_t at = kt_member(o->kernel, KT_M_CACHE_REFCOUNT);
 
-    return gs_kernel_member(o->kernel, "kmem_cache", "refcount", &at, &size) &&
-           kt_objects_number(o, cache + at, size, &users) ? users : 0;
+    return at != KT_NO_MEMBER &&
+           kt_objects_number(o, cache + at, sizeof(int32_t), &users) ? users :
+                                                                       0;
 }
 
 static void add_by_cache(const KtObjects *o, const KtBlock *b, GArray *types)

@@ -17,26 +17,10 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/layout/layout.h"
+
 /* Limit of nodes that are read to find the head. */
 #define NODES_MAX 4096
-
-/** struct DevresAt - offsets of members; @data: of the memory that the caller
- *  of devm_kmalloc() got */
-typedef struct DevresAt {
-    uint32_t entry, release, data;
-    uint32_t head, ktype, name, init_name;
-} DevresAt;
-
-static bool find_members(const GsKernel *k, DevresAt *at)
-{
-    return gs_kernel_member(k, "devres_node", "entry", &at->entry, NULL) &&
-           gs_kernel_member(k, "devres_node", "release", &at->release, NULL) &&
-           gs_kernel_member(k, "devres", "data", &at->data, NULL) &&
-           gs_kernel_member(k, "device", "devres_head", &at->head, NULL) &&
-           gs_kernel_member(k, "device", "kobj.ktype", &at->ktype, NULL) &&
-           gs_kernel_member(k, "device", "kobj.name", &at->name, NULL) &&
-           gs_kernel_member(k, "device", "init_name", &at->init_name, NULL);
-}
 
 static bool read_pointer(const KtAddress *a, uint64_t va, uint64_t *out)
 {
@@ -79,15 +63,17 @@ static bool is_function(const KtAddress *a, uint64_t at)
            gs_kernel_is_code(a->kernel, &sym);
 }
 
-static bool find_head(const KtAddress *a, const DevresAt *at, uint64_t *head)
+static bool find_head(const KtAddress *a, const KtLayout *at, uint64_t *head)
 {
-    uint64_t entry = a->block.va + at->entry;
+    uint32_t entry_at = at->at[KT_M_DEVRES_ENTRY];
+    uint64_t entry = a->block.va + entry_at;
 
     for (unsigned i = 0; i < NODES_MAX; i++) {
         if (!read_pointer(a, entry, &entry) || !entry) {
             return false;
         }
-        if (!is_function(a, entry - at->entry + at->release)) {
+        if (!is_function(a, entry - entry_at +
+                            at->at[KT_M_DEVRES_RELEASE])) {
             *head = entry;
             return true;
         }
@@ -95,13 +81,14 @@ static bool find_head(const KtAddress *a, const DevresAt *at, uint64_t *head)
     return false;
 }
 
-static bool read_name(const KtAddress *a, const DevresAt *at, uint64_t device,
+static bool read_name(const KtAddress *a, const KtLayout *at, uint64_t device,
                       char name[KT_DEVICE_NAME_MAX + 1])
 {
     uint64_t va;
 
-    if ((!read_pointer(a, device + at->name, &va) || !va) &&
-        (!read_pointer(a, device + at->init_name, &va) || !va)) {
+    if ((!read_pointer(a, device + at->at[KT_M_DEVICE_NAME], &va) || !va) &&
+        (!read_pointer(a, device + at->at[KT_M_DEVICE_INIT_NAME], &va) ||
+         !va)) {
         return false;
     }
     for (unsigned i = 0; i < KT_DEVICE_NAME_MAX; i++) {
@@ -120,18 +107,20 @@ bool kt_address_devres(const KtAddress *a, KtDevres *out)
 {
     uint64_t head, ktype;
     GsSymbol device_ktype;
-    DevresAt at;
+    KtLayout at;
 
     *out = (KtDevres) { 0 };
     if (!a->vm || !a->kernel || a->block.state != KT_BLOCK_ALLOCATED ||
-        !is_devres(a) || !find_members(a->kernel, &at) ||
+        !is_devres(a) ||
+        !kt_layout_find(&at, a->kernel, KT_M_DEVRES_ENTRY,
+                        KT_M_DEVICE_INIT_NAME) ||
         !gs_kernel_lookup(a->kernel, "device_ktype", &device_ktype) ||
         !find_head(a, &at, &head)) {
         return false;
     }
-    out->device = head - at.head;
-    out->data = a->block.va + at.data;
-    return read_pointer(a, out->device + at.ktype, &ktype) &&
+    out->device = head - at.at[KT_M_DEVICE_HEAD];
+    out->data = a->block.va + at.at[KT_M_DEVRES_DATA];
+    return read_pointer(a, out->device + at.at[KT_M_DEVICE_KTYPE], &ktype) &&
            ktype == device_ktype.va &&
            read_name(a, &at, out->device, out->name);
 }

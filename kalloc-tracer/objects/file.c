@@ -16,7 +16,6 @@
 #include "kalloc-tracer/objects/object-reader.h"
 #include "kalloc-tracer/objects/path.h"
 
-#define UNKNOWN UINT32_MAX
 /* Limits: of fds (the kernel's sysctl_nr_open_max may be more, its default is
  * this); of files; of links that are followed for all paths together. */
 #define FDS_MAX (1u << 20)
@@ -48,45 +47,6 @@ const char *kt_file_type(const KtFile *f)
     return NULL;
 }
 
-/* ---- layout -------------------------------------------------------------- */
-
-/** struct FileLayout - offsets; UNKNOWN if the kernel does not say */
-typedef struct FileLayout {
-    uint32_t fdt, max_fds, fd, close_on_exec;
-    uint32_t op, flags, inode, dentry, mnt;
-    uint32_t mode, ino, ino_bytes;
-    KtPathLayout path;
-} FileLayout;
-
-static uint32_t member(const KtObjects *o, const char *type, const char *name)
-{
-    uint32_t at;
-
-    return gs_kernel_member(o->kernel, type, name, &at, NULL) ? at : UNKNOWN;
-}
-
-static bool find_layout(FileLayout *at, const KtObjects *o)
-{
-    *at = (FileLayout) {
-        .fdt = member(o, "files_struct", "fdt"),
-        .max_fds = member(o, "fdtable", "max_fds"),
-        .fd = member(o, "fdtable", "fd"),
-        .close_on_exec = member(o, "fdtable", "close_on_exec"),
-        .op = member(o, "file", "f_op"),
-        .flags = member(o, "file", "f_flags"),
-        .inode = member(o, "file", "f_inode"),
-        .dentry = member(o, "file", "f_path.dentry"),
-        .mnt = member(o, "file", "f_path.mnt"),
-        .mode = member(o, "inode", "i_mode"),
-    };
-    if (!gs_kernel_member(o->kernel, "inode", "i_ino", &at->ino,
-                          &at->ino_bytes)) {
-        at->ino = UNKNOWN;
-    }
-    kt_path_layout_init(&at->path, o);
-    return at->fdt != UNKNOWN && at->max_fds != UNKNOWN && at->fd != UNKNOWN;
-}
-
 /* ---- a file -------------------------------------------------------------- */
 
 /** struct Listing - @table: address of the pointers; @close_on_exec: of the
@@ -94,7 +54,7 @@ static bool find_layout(FileLayout *at, const KtObjects *o)
  *  list is not whole */
 typedef struct Listing {
     const KtObjects *o;
-    FileLayout at;
+    KtLayout at;
     uint64_t table, close_on_exec, steps;
     unsigned n_fds, shown;
     const char *why;
@@ -104,11 +64,12 @@ typedef struct Listing {
 
 /* Read a member, and note that it is known. */
 static bool read_member(const Listing *l, KtFile *f, KtFileFact fact,
-                        uint32_t at, unsigned bytes, uint64_t *out)
+                        KtMember m, unsigned bytes, uint64_t *out)
 {
-    bool ok = at != UNKNOWN &&
-              (bytes == 8 ? kt_objects_pointer(l->o, f->va + at, out) :
-                            kt_objects_number(l->o, f->va + at, bytes, out));
+    uint64_t va = f->va + l->at.at[m];
+    bool ok = kt_layout_has(&l->at, m) &&
+              (bytes == 8 ? kt_objects_pointer(l->o, va, out) :
+                            kt_objects_number(l->o, va, bytes, out));
 
     f->known |= ok ? fact : 0;
     return ok;
@@ -118,18 +79,18 @@ static void read_inode(const Listing *l, KtFile *f)
 {
     uint64_t v;
 
-    if (!read_member(l, f, KT_FILE_INODE, l->at.inode, 8, &f->inode) ||
+    if (!read_member(l, f, KT_FILE_INODE, KT_M_FILE_INODE, 8, &f->inode) ||
         !f->inode) {
         return;
     }
-    if (l->at.mode != UNKNOWN &&
-        kt_objects_number(l->o, f->inode + l->at.mode, 2, &v)) {
+    if (kt_layout_has(&l->at, KT_M_INODE_MODE) &&
+        kt_objects_number(l->o, f->inode + l->at.at[KT_M_INODE_MODE], 2, &v)) {
         f->mode = v;
         f->known |= KT_FILE_MODE;
     }
-    if (l->at.ino != UNKNOWN &&
-        kt_objects_number(l->o, f->inode + l->at.ino, l->at.ino_bytes,
-                          &f->ino)) {
+    if (kt_layout_has(&l->at, KT_M_INODE_INO) &&
+        kt_objects_number(l->o, f->inode + l->at.at[KT_M_INODE_INO],
+                          l->at.size[KT_M_INODE_INO], &f->ino)) {
         f->known |= KT_FILE_INO;
     }
 }
@@ -147,7 +108,7 @@ static void read_flags(const Listing *l, KtFile *f)
 {
     uint64_t v;
 
-    if (read_member(l, f, KT_FILE_FLAGS, l->at.flags, 4, &v)) {
+    if (read_member(l, f, KT_FILE_FLAGS, KT_M_FILE_FLAGS, 4, &v)) {
         f->flags = v & ~O_CLOEXEC_BIT;
         f->flags |= is_close_on_exec(l, f->fd) ? O_CLOEXEC_BIT : 0;
     }
@@ -158,14 +119,14 @@ static void read_file(Listing *l, KtFile *f)
     uint64_t mnt = 0;
 
     read_flags(l, f);
-    read_member(l, f, KT_FILE_OP, l->at.op, 8, &f->op);
+    read_member(l, f, KT_FILE_OP, KT_M_FILE_OP, 8, &f->op);
     read_inode(l, f);
-    if (l->at.mnt != UNKNOWN) {
-        kt_objects_pointer(l->o, f->va + l->at.mnt, &mnt);
+    if (kt_layout_has(&l->at, KT_M_FILE_MNT)) {
+        kt_objects_pointer(l->o, f->va + l->at.at[KT_M_FILE_MNT], &mnt);
     }
-    if (read_member(l, f, KT_FILE_DENTRY, l->at.dentry, 8, &f->dentry) &&
+    if (read_member(l, f, KT_FILE_DENTRY, KT_M_FILE_DENTRY, 8, &f->dentry) &&
         f->dentry) {
-        kt_path_read(l->o, &l->at.path, f, mnt, &l->steps);
+        kt_path_read(l->o, &l->at, f, mnt, &l->steps);
     }
 }
 
@@ -229,16 +190,16 @@ const char *kt_files_foreach(const KtObjects *o, uint64_t files, KtFileFn fn,
     if (!o->vm) {
         return "it needs the memory of a VM";
     }
-    if (!o->kernel || !find_layout(&l.at, o)) {
+    if (!kt_layout_find(&l.at, o->kernel, KT_M_FILES_FDT, KT_M_FDT_FD)) {
         return "the kernel has no types of files";
     }
-    if (!kt_objects_pointer(o, files + l.at.fdt, &fdt) ||
-        !kt_objects_number(o, fdt + l.at.max_fds, 4, &n) ||
-        !kt_objects_pointer(o, fdt + l.at.fd, &l.table)) {
+    if (!kt_objects_pointer(o, files + l.at.at[KT_M_FILES_FDT], &fdt) ||
+        !kt_objects_number(o, fdt + l.at.at[KT_M_FDT_MAX], 4, &n) ||
+        !kt_objects_pointer(o, fdt + l.at.at[KT_M_FDT_FD], &l.table)) {
         return "the table of files is not readable";
     }
-    if (l.at.close_on_exec != UNKNOWN) {
-        kt_objects_pointer(o, fdt + l.at.close_on_exec, &l.close_on_exec);
+    if (kt_layout_has(&l.at, KT_M_FDT_CLOSE)) {
+        kt_objects_pointer(o, fdt + l.at.at[KT_M_FDT_CLOSE], &l.close_on_exec);
     }
     l.n_fds = MIN(n, FDS_MAX);
     l.why = n > FDS_MAX ? "the table of files is larger than the limit" : NULL;

@@ -15,9 +15,9 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/layout/layout.h"
 #include "kalloc-tracer/objects/object-reader.h"
 
-#define UNKNOWN UINT32_MAX
 #define MODULES_MAX 8192u
 
 /** struct AreaAt - offsets of address and size of an area in struct module;
@@ -28,22 +28,13 @@ typedef struct AreaAt {
     bool text;
 } AreaAt;
 
-/** struct ModuleLayout - offsets; UNKNOWN if the kernel does not say */
 typedef struct ModuleLayout {
-    uint32_t name, state, refs, list, source_list, btf_size;
-    uint32_t use_list, use_source;
+    KtLayout l;
     unsigned n_areas;
     AreaAt area[KT_MODULE_AREAS_MAX];
 } ModuleLayout;
 
 /* ---- layout -------------------------------------------------------------- */
-
-static uint32_t member(const KtObjects *o, const char *type, const char *name)
-{
-    uint32_t at;
-
-    return gs_kernel_member(o->kernel, type, name, &at, NULL) ? at : UNKNOWN;
-}
 
 /* Areas since 6.4, by enum mod_mem_type. */
 static const struct {
@@ -59,39 +50,44 @@ static const struct {
 
 /* Areas before 6.4. */
 static const struct {
-    const char *base, *size, *label;
+    KtMember base, size;
+    const char *label;
     bool text;
 } layouts[] = {
-    { "core_layout.base", "core_layout.size", "core", true },
-    { "init_layout.base", "init_layout.size", "init", false },
+    { KT_M_MODULE_CORE_BASE, KT_M_MODULE_CORE_SIZE, "core", true },
+    { KT_M_MODULE_INIT_BASE, KT_M_MODULE_INIT_SIZE, "init", false },
 };
 
 static void add_area(ModuleLayout *at, const AreaAt *area)
 {
-    if (at->n_areas < KT_MODULE_AREAS_MAX && area->base != UNKNOWN &&
-        area->size != UNKNOWN) {
+    if (at->n_areas < KT_MODULE_AREAS_MAX && area->base != KT_NO_MEMBER &&
+        area->size != KT_NO_MEMBER) {
         at->area[at->n_areas++] = *area;
     }
 }
 
 static void find_memory(ModuleLayout *at, const KtObjects *o)
 {
-    uint32_t array, bytes, one, base = member(o, "module_memory", "base"),
-             size = member(o, "module_memory", "size");
+    const KtLayout *l = &at->l;
+    uint32_t one;
 
-    if (!gs_kernel_member(o->kernel, "module", "mem", &array, &bytes) ||
-        !gs_kernel_type_size(o->kernel, "module_memory", &one) || !one ||
-        base == UNKNOWN || size == UNKNOWN) {
+    if (!kt_layout_has(l, KT_M_MODULE_MEM) ||
+        !kt_layout_has(l, KT_M_MODULE_MEM_BASE) ||
+        !kt_layout_has(l, KT_M_MODULE_MEM_SIZE) ||
+        !gs_kernel_type_size(o->kernel, "module_memory", &one) || !one) {
         return;
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(memory); i++) {
+        uint32_t array = l->at[KT_M_MODULE_MEM];
         int64_t n;
 
         if (gs_kernel_enum_value(o->kernel, memory[i].enumerator, &n) &&
-            n >= 0 && n < bytes / one) {
+            n >= 0 && n < l->size[KT_M_MODULE_MEM] / one) {
             add_area(at, &(AreaAt) {
-                memory[i].label, array + n * one + base,
-                array + n * one + size, memory[i].text });
+                memory[i].label,
+                array + n * one + l->at[KT_M_MODULE_MEM_BASE],
+                array + n * one + l->at[KT_M_MODULE_MEM_SIZE],
+                memory[i].text });
         }
     }
 }
@@ -101,23 +97,15 @@ static void find_areas(ModuleLayout *at, const KtObjects *o)
     find_memory(at, o);
     for (unsigned i = 0; i < G_N_ELEMENTS(layouts); i++) {
         add_area(at, &(AreaAt) {
-            layouts[i].label, member(o, "module", layouts[i].base),
-            member(o, "module", layouts[i].size), layouts[i].text });
+            layouts[i].label, at->l.at[layouts[i].base],
+            at->l.at[layouts[i].size], layouts[i].text });
     }
 }
 
 static void find_layout(ModuleLayout *at, const KtObjects *o)
 {
-    *at = (ModuleLayout) {
-        .name = member(o, "module", "name"),
-        .state = member(o, "module", "state"),
-        .refs = member(o, "module", "refcnt"),
-        .list = member(o, "module", "list"),
-        .source_list = member(o, "module", "source_list"),
-        .btf_size = member(o, "module", "btf_data_size"),
-        .use_list = member(o, "module_use", "source_list"),
-        .use_source = member(o, "module_use", "source"),
-    };
+    at->n_areas = 0;
+    kt_layout_init(&at->l, o->kernel);
     find_areas(at, o);
 }
 
@@ -141,9 +129,11 @@ uint64_t kt_module_size(const KtModuleInfo *m)
     return size;
 }
 
-static bool number(const KtObjects *o, uint64_t va, uint32_t at, uint64_t *out)
+static bool number(const KtObjects *o, const ModuleLayout *at, uint64_t va,
+                   KtMember m, uint64_t *out)
 {
-    return at != UNKNOWN && kt_objects_number(o, va + at, 4, out);
+    return kt_layout_has(&at->l, m) &&
+           kt_objects_number(o, va + at->l.at[m], 4, out);
 }
 
 static void read_areas(const KtObjects *o, const ModuleLayout *at,
@@ -170,15 +160,15 @@ static void read_numbers(const KtObjects *o, const ModuleLayout *at,
 {
     uint64_t v;
 
-    if (number(o, m->va, at->state, &v)) {
+    if (number(o, at, m->va, KT_M_MODULE_STATE, &v)) {
         m->state = v;
         m->known |= KT_MODULE_STATE;
     }
-    if (number(o, m->va, at->refs, &v)) {
+    if (number(o, at, m->va, KT_M_MODULE_REFS, &v)) {
         m->refs = (int32_t)v - 1;
         m->known |= KT_MODULE_REFS;
     }
-    if (number(o, m->va, at->btf_size, &v)) {
+    if (number(o, at, m->va, KT_M_MODULE_BTF_SIZE, &v)) {
         m->has_types = v;
         m->known |= KT_MODULE_TYPES;
     }
@@ -187,19 +177,21 @@ static void read_numbers(const KtObjects *o, const ModuleLayout *at,
 static void read_users(const KtObjects *o, const ModuleLayout *at,
                        KtModuleInfo *m)
 {
-    uint64_t head = m->va + at->source_list, use = head, user;
+    const KtLayout *l = &at->l;
+    uint64_t head = m->va + l->at[KT_M_MODULE_SOURCES], use = head, user;
 
-    if (at->source_list == UNKNOWN || at->use_list == UNKNOWN ||
-        at->use_source == UNKNOWN || at->name == UNKNOWN) {
+    if (!kt_layout_has(l, KT_M_MODULE_SOURCES) ||
+        !kt_layout_has(l, KT_M_MODULE_NAME) ||
+        !kt_layout_has_all(l, KT_M_USE_LIST, KT_M_USE_SOURCE)) {
         return;
     }
     while (kt_objects_pointer(o, use, &use) && use != head) {
-        uint64_t entry = use - at->use_list;
+        uint64_t entry = use - l->at[KT_M_USE_LIST];
 
         if (m->n_users == KT_MODULE_USERS_MAX ||
-            !kt_objects_pointer(o, entry + at->use_source, &user) ||
-            !kt_objects_text(o, user + at->name, m->user[m->n_users],
-                             sizeof(m->user[0]))) {
+            !kt_objects_pointer(o, entry + l->at[KT_M_USE_SOURCE], &user) ||
+            !kt_objects_text(o, user + l->at[KT_M_MODULE_NAME],
+                             m->user[m->n_users], sizeof(m->user[0]))) {
             return;
         }
         m->n_users++;
@@ -210,8 +202,9 @@ static void read_users(const KtObjects *o, const ModuleLayout *at,
 static void read_module(const KtObjects *o, const ModuleLayout *at,
                         KtModuleInfo *m)
 {
-    if (!*m->name && at->name != UNKNOWN) {
-        kt_objects_text(o, m->va + at->name, m->name, sizeof(m->name));
+    if (!*m->name && kt_layout_has(&at->l, KT_M_MODULE_NAME)) {
+        kt_objects_text(o, m->va + at->l.at[KT_M_MODULE_NAME], m->name,
+                        sizeof(m->name));
     }
     read_numbers(o, at, m);
     read_areas(o, at, m);
@@ -281,7 +274,7 @@ static const char *walk_list(KtModuleList *l, const KtObjects *o,
     GsSymbol head;
     uint64_t link;
 
-    if (at->list == UNKNOWN) {
+    if (!kt_layout_has(&at->l, KT_M_MODULE_LIST)) {
         return "the kernel has no types";
     }
     if (!gs_kernel_lookup(o->kernel, "modules", &head)) {
@@ -295,7 +288,7 @@ static const char *walk_list(KtModuleList *l, const KtObjects *o,
         if (link == head.va) {
             return NULL;
         }
-        if (!reach(l, o, at, link - at->list)) {
+        if (!reach(l, o, at, link - at->l.at[KT_M_MODULE_LIST])) {
             return "it leads back into itself";
         }
     }

@@ -19,64 +19,34 @@
 
 #include "kalloc-tracer/objects/object-reader.h"
 
-#define UNKNOWN UINT32_MAX
 #define NAME_BYTES 255
-
-static uint32_t member(const KtObjects *o, const char *type, const char *name)
-{
-    uint32_t at;
-
-    return gs_kernel_member(o->kernel, type, name, &at, NULL) ? at : UNKNOWN;
-}
-
-void kt_path_layout_init(KtPathLayout *at, const KtObjects *o)
-{
-    *at = (KtPathLayout) {
-        .parent = member(o, "dentry", "d_parent"),
-        .name = member(o, "dentry", "d_name.name"),
-        .name_len = member(o, "dentry", "d_name.len"),
-        .hash = member(o, "dentry", "d_hash.pprev"),
-        .sb = member(o, "dentry", "d_sb"),
-        .op = member(o, "dentry", "d_op"),
-        .root = member(o, "vfsmount", "mnt_root"),
-        .mnt = member(o, "mount", "mnt"),
-        .mnt_parent = member(o, "mount", "mnt_parent"),
-        .mountpoint = member(o, "mount", "mnt_mountpoint"),
-        .sb_type = member(o, "super_block", "s_type"),
-        .type_name = member(o, "file_system_type", "name"),
-        .dname = member(o, "dentry_operations", "d_dname"),
-        .private = member(o, "inode", "i_private"),
-        .ns_ops = member(o, "ns_common", "ops"),
-        .ns_name = member(o, "proc_ns_operations", "name"),
-    };
-}
-
-/* Read a pointer of an object. False if its place or value is not known. */
-static bool pointer(const KtObjects *o, uint64_t va, uint32_t at,
-                    uint64_t *out)
-{
-    return at != UNKNOWN && va && kt_objects_pointer(o, va + at, out);
-}
-
-/* Copy the string that a pointer of an object leads to. */
-static bool text(const KtObjects *o, uint64_t va, uint32_t at, char *buf,
-                 size_t size)
-{
-    uint64_t s;
-
-    return pointer(o, va, at, &s) && s && kt_objects_text(o, s, buf, size);
-}
-
-/* ---- names --------------------------------------------------------------- */
 
 /** struct Walk - a path that is made from its end: @f->path has it from @at
  *  on */
 typedef struct Walk {
     const KtObjects *o;
-    const KtPathLayout *l;
+    const KtLayout *l;
     KtFile *f;
     size_t at;
 } Walk;
+
+/* Read a pointer of an object. False if its place or value is not known. */
+static bool pointer(const Walk *w, uint64_t va, KtMember m, uint64_t *out)
+{
+    return kt_layout_has(w->l, m) && va &&
+           kt_objects_pointer(w->o, va + w->l->at[m], out);
+}
+
+/* Copy the string that a pointer of an object leads to. */
+static bool text(const Walk *w, uint64_t va, KtMember m, char *buf,
+                 size_t size)
+{
+    uint64_t s;
+
+    return pointer(w, va, m, &s) && s && kt_objects_text(w->o, s, buf, size);
+}
+
+/* ---- names --------------------------------------------------------------- */
 
 /* Put bytes before the path so far. False if there is no room. */
 static bool prepend(Walk *w, const char *s, size_t len)
@@ -94,9 +64,10 @@ static bool read_name(const Walk *w, uint64_t dentry, char *buf, size_t *len)
 {
     uint64_t va, n;
 
-    if (w->l->name_len == UNKNOWN ||
-        !pointer(w->o, dentry, w->l->name, &va) ||
-        !kt_objects_number(w->o, dentry + w->l->name_len, 4, &n) || !n ||
+    if (!kt_layout_has(w->l, KT_M_DENTRY_NAME_LEN) ||
+        !pointer(w, dentry, KT_M_DENTRY_NAME, &va) ||
+        !kt_objects_number(w->o, dentry + w->l->at[KT_M_DENTRY_NAME_LEN], 4,
+                           &n) || !n ||
         n > NAME_BYTES || !kt_objects_read(w->o, va, buf, n)) {
         return false;
     }
@@ -118,18 +89,18 @@ static bool prepend_name(Walk *w, uint64_t dentry)
 static bool leave_mount(const Walk *w, uint64_t *dentry, uint64_t *mnt,
                         bool *top)
 {
-    uint64_t mount = *mnt - w->l->mnt, parent;
+    uint64_t mount = *mnt - w->l->at[KT_M_MOUNT_MNT], parent;
 
-    if (w->l->mnt == UNKNOWN ||
-        !pointer(w->o, mount, w->l->mnt_parent, &parent) || !parent) {
+    if (!kt_layout_has(w->l, KT_M_MOUNT_MNT) ||
+        !pointer(w, mount, KT_M_MOUNT_PARENT, &parent) || !parent) {
         return false;
     }
     *top = parent == mount;
     if (*top) {
         return true;
     }
-    *mnt = parent + w->l->mnt;
-    return pointer(w->o, mount, w->l->mountpoint, dentry);
+    *mnt = parent + w->l->at[KT_M_MOUNT_MNT];
+    return pointer(w, mount, KT_M_MOUNT_POINT, dentry);
 }
 
 /* Make the path up to the root. Return false if a part cannot be read. */
@@ -139,7 +110,7 @@ static bool walk_up(Walk *w, uint64_t dentry, uint64_t mnt, uint64_t *steps)
     uint64_t root, parent;
 
     while (!top) {
-        if (!*steps || !pointer(w->o, mnt, w->l->root, &root)) {
+        if (!*steps || !pointer(w, mnt, KT_M_MNT_ROOT, &root)) {
             return false;
         }
         *steps -= 1;
@@ -147,7 +118,7 @@ static bool walk_up(Walk *w, uint64_t dentry, uint64_t mnt, uint64_t *steps)
             if (!leave_mount(w, &dentry, &mnt, &top)) {
                 return false;
             }
-        } else if (!pointer(w->o, dentry, w->l->parent, &parent) ||
+        } else if (!pointer(w, dentry, KT_M_DENTRY_PARENT, &parent) ||
                    parent == dentry || !prepend_name(w, dentry)) {
             return false;
         } else {
@@ -187,9 +158,9 @@ static bool name_of_namespace(const Walk *w)
     char name[32];
 
     return w->f->known & KT_FILE_INODE &&
-           pointer(w->o, w->f->inode, w->l->private, &ns) &&
-           pointer(w->o, ns, w->l->ns_ops, &ops) &&
-           text(w->o, ops, w->l->ns_name, name, sizeof(name)) &&
+           pointer(w, w->f->inode, KT_M_INODE_PRIVATE, &ns) &&
+           pointer(w, ns, KT_M_NS_OPS, &ops) &&
+           text(w, ops, KT_M_NS_NAME, name, sizeof(name)) &&
            name_by_number(w->f, name);
 }
 
@@ -199,8 +170,8 @@ static bool has_dname(const Walk *w, const char *function)
     uint64_t op, dname;
     GsSymbol sym;
 
-    return pointer(w->o, w->f->dentry, w->l->op, &op) && op &&
-           pointer(w->o, op, w->l->dname, &dname) && dname &&
+    return pointer(w, w->f->dentry, KT_M_DENTRY_OP, &op) && op &&
+           pointer(w, op, KT_M_DENTRY_OP_NAME, &dname) && dname &&
            gs_kernel_symbolize(w->o->kernel, dname, &sym) &&
            sym.va == dname && !strcmp(sym.name, function);
 }
@@ -240,9 +211,9 @@ static void read_fs(const Walk *w)
 {
     uint64_t sb, type;
 
-    if (!pointer(w->o, w->f->dentry, w->l->sb, &sb) ||
-        !pointer(w->o, sb, w->l->sb_type, &type) ||
-        !text(w->o, type, w->l->type_name, w->f->fs, sizeof(w->f->fs))) {
+    if (!pointer(w, w->f->dentry, KT_M_DENTRY_SB, &sb) ||
+        !pointer(w, sb, KT_M_SB_TYPE, &type) ||
+        !text(w, type, KT_M_FS_NAME, w->f->fs, sizeof(w->f->fs))) {
         *w->f->fs = 0;
     }
 }
@@ -252,12 +223,12 @@ static bool is_deleted(const Walk *w)
 {
     uint64_t pprev, parent;
 
-    return pointer(w->o, w->f->dentry, w->l->hash, &pprev) && !pprev &&
-           pointer(w->o, w->f->dentry, w->l->parent, &parent) &&
+    return pointer(w, w->f->dentry, KT_M_DENTRY_HASH, &pprev) && !pprev &&
+           pointer(w, w->f->dentry, KT_M_DENTRY_PARENT, &parent) &&
            parent != w->f->dentry;
 }
 
-void kt_path_read(const KtObjects *o, const KtPathLayout *at, KtFile *f,
+void kt_path_read(const KtObjects *o, const KtLayout *at, KtFile *f,
                   uint64_t mnt, uint64_t *steps)
 {
     static const char deleted[] = " (deleted)";

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/layout/layout.h"
 #include "kalloc-tracer/objects/object-reader.h"
 
 /* Limit of what is copied of a task_struct. */
@@ -80,14 +81,6 @@ char kt_task_state(const KtTask *t)
 
 /* ---- layout -------------------------------------------------------------- */
 
-static uint32_t member(const KtObjects *o, const char *type, const char *name)
-{
-    uint32_t at;
-
-    return o->kernel && gs_kernel_member(o->kernel, type, name, &at, NULL) ?
-           at : KT_TASK_UNKNOWN;
-}
-
 /* Use an offset in task_struct. If it is not believable, do not. */
 static void use(KtTaskLayout *at, uint32_t *to, uint32_t offset,
                 uint32_t bytes)
@@ -146,10 +139,10 @@ void kt_task_layout_init(KtTaskLayout *at, const KtObjects *o)
     memset(at, 0xff, sizeof(*at));
     at->end = at->comm_bytes = 0;
     at->types = o->kernel ? gs_kernel_types_from(o->kernel) : "none";
-    at->uid = member(o, "cred", "uid");
-    at->tasks = member(o, "task_struct", "tasks");
-    at->node = member(o, "task_struct", "thread_node");
-    at->signal_head = member(o, "signal_struct", "thread_head");
+    at->uid = kt_member(o->kernel, KT_M_CRED_UID);
+    at->tasks = kt_member(o->kernel, KT_M_TASK_TASKS);
+    at->node = kt_member(o->kernel, KT_M_TASK_NODE);
+    at->signal_head = kt_member(o->kernel, KT_M_SIGNAL_HEAD);
     if (o->kernel) {
         find_by_types(at, o);
     }

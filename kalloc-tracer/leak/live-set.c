@@ -117,6 +117,7 @@ KtLiveSet *kt_live_set_new(KtTracer *t, const KtLeakPlan *plan)
     w->tracer = t;
     w->deadline = g_get_monotonic_time() + seconds_max(w) * G_USEC_PER_SEC;
     w->mem = (GsMem) { .read = read_mem, .opaque = w };
+    kt_layout_init(&w->layout, plan->kernel);
     w->tag_bits = plan->kernel ? gs_kernel_tag_bits(plan->kernel) : 0;
     w->live = g_array_new(FALSE, FALSE, sizeof(KtLiveBlock));
     w->region = g_array_new(FALSE, FALSE, sizeof(KtRegion));

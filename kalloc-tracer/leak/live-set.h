@@ -17,6 +17,7 @@
 #ifndef KT_LIVE_SET_H
 #define KT_LIVE_SET_H
 
+#include "kalloc-tracer/layout/layout.h"
 #include "kalloc-tracer/leak/page-use.h"
 #include "kalloc-tracer/leak/mark.h"
 
@@ -70,6 +71,7 @@ typedef struct KtRegion {
  * @plan: (borrowed) the caller's wishes
  * @tracer: (borrowed)
  * @mem: guest memory as @vcpu maps it; fails if @ended
+ * @layout: of the kernel's structs
  * @tag_bits: of pointers, see gs_untag(): all addresses of the set have no tags
  * @vcpu: a vCPU whose page tables map the kernel
  * @live: KtLiveBlock, sorted by address
@@ -97,6 +99,7 @@ typedef struct KtLiveSet {
     const KtLeakPlan *plan;
     KtTracer *tracer;
     GsMem mem;
+    KtLayout layout;
     uint64_t tag_bits;
     unsigned vcpu;
     GArray *live;

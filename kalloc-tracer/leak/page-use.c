@@ -16,6 +16,8 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/layout/layout.h"
+
 #define PAGES_MAX       (1ull << 26)    /* 256 GiB of 4 KiB */
 #define NODES_MAX       64
 #define ZONES_MAX       8
@@ -26,16 +28,9 @@
 #define STRUCT_PAGE_MAX 256
 #define SLAB_PAGES      8               /* most pages of a slab, aligned */
 
-#define UNKNOWN UINT32_MAX
-
-/* Offset and size of a member; offset UNKNOWN if this kernel lacks it. */
-typedef struct Member {
-    uint32_t at, size;
-} Member;
-
+/* @zone_size, @area_size: bytes of struct zone and struct free_area */
 typedef struct Layout {
-    Member head, mapping, lru, slab_cache, freelist;
-    Member node_zones, free_area, free_list, pageset, lists;
+    KtLayout l;
     uint32_t zone_size, area_size;
 } Layout;
 
@@ -50,45 +45,13 @@ typedef struct Reading {
     void *opaque;
 } Reading;
 
-static Member member(const GsKernel *k, const char *type, const char *name)
-{
-    Member m;
-
-    if (!gs_kernel_member(k, type, name, &m.at, &m.size)) {
-        m.at = UNKNOWN;
-        m.size = 0;
-    }
-    return m;
-}
-
-/* Return @a if the kernel has it, else @b. */
-static Member either(Member a, Member b)
-{
-    return a.at != UNKNOWN ? a : b;
-}
-
 static bool find_layout(Layout *at, const GsKernel *k)
 {
-    *at = (Layout) {
-        .head = either(member(k, "page", "compound_head"),
-                       member(k, "page", "compound_info")),
-        .mapping = member(k, "page", "mapping"),
-        .lru = member(k, "page", "lru"),
-        .slab_cache = either(member(k, "slab", "slab_cache"),
-                             member(k, "page", "slab_cache")),
-        .freelist = either(member(k, "slab", "freelist"),
-                           member(k, "page", "freelist")),
-        .node_zones = member(k, "pglist_data", "node_zones"),
-        .free_area = member(k, "zone", "free_area"),
-        .free_list = member(k, "free_area", "free_list"),
-        .pageset = either(member(k, "zone", "per_cpu_pageset"),
-                          member(k, "zone", "pageset")),
-        .lists = member(k, "zone", "per_cpu_pageset").at != UNKNOWN ?
-                 member(k, "per_cpu_pages", "lists") :
-                 member(k, "per_cpu_pageset", "pcp.lists"),
-    };
-    return at->head.at != UNKNOWN && at->slab_cache.at != UNKNOWN &&
-           at->mapping.at != UNKNOWN && at->lru.at != UNKNOWN &&
+    kt_layout_init(&at->l, k);
+    return kt_layout_has(&at->l, KT_M_PAGE_HEAD) &&
+           kt_layout_has(&at->l, KT_M_SLAB_CACHE) &&
+           kt_layout_has(&at->l, KT_M_PAGE_MAPPING) &&
+           kt_layout_has(&at->l, KT_M_PAGE_LRU) &&
            gs_kernel_type_size(k, "zone", &at->zone_size) && at->zone_size &&
            gs_kernel_type_size(k, "free_area", &at->area_size) &&
            at->area_size;
@@ -173,7 +136,7 @@ static void walk(const Reading *r, uint64_t list, unsigned order)
 
     for (uint64_t n = 0; n <= p->n; n++) {
         if (!load(r, n ? at : list, &at) || at == list ||
-            !kt_page_use_by_struct(p, at - r->at.lru.at, &i) ||
+            !kt_page_use_by_struct(p, at - r->at.l.at[KT_M_PAGE_LRU], &i) ||
             p->use[i] == KT_PAGE_FREE || (p->lo + i) & ((1ull << order) - 1)) {
             return;
         }
@@ -184,13 +147,14 @@ static void walk(const Reading *r, uint64_t list, unsigned order)
 static void walk_areas(const Reading *r, uint64_t zone)
 {
     const Layout *at = &r->at;
-    unsigned orders = MIN(at->free_area.size / at->area_size, ORDER_MAX);
-    unsigned lists = MIN(at->free_list.size / 16, LISTS_MAX);
+    unsigned orders = MIN(at->l.size[KT_M_ZONE_AREAS] / at->area_size,
+                          ORDER_MAX);
+    unsigned lists = MIN(at->l.size[KT_M_AREA_LIST] / 16, LISTS_MAX);
 
     for (unsigned order = 0; order < orders; order++) {
         for (unsigned i = 0; i < lists; i++) {
-            walk(r, zone + at->free_area.at + order * at->area_size +
-                    at->free_list.at + i * 16, order);
+            walk(r, zone + at->l.at[KT_M_ZONE_AREAS] + order * at->area_size +
+                    at->l.at[KT_M_AREA_LIST] + i * 16, order);
         }
     }
 }
@@ -204,13 +168,13 @@ static void walk_cpus(const Reading *r, uint64_t zone)
 {
     const Layout *at = &r->at;
     uint64_t cpus = MIN(variable(r, "nr_cpu_ids", 1) & 0xffffffff, CPUS_MAX);
-    unsigned lists = MIN(at->lists.size / 16, LISTS_MAX);
+    unsigned lists = MIN(at->l.size[KT_M_PAGESET_LISTS] / 16, LISTS_MAX);
     uint64_t pageset, offset;
     GsSymbol offsets;
 
-    if (at->pageset.at == UNKNOWN || at->lists.at == UNKNOWN ||
+    if (!kt_layout_has_all(&at->l, KT_M_ZONE_PAGESET, KT_M_PAGESET_LISTS) ||
         !gs_kernel_lookup(r->k, "__per_cpu_offset", &offsets) ||
-        !load(r, zone + at->pageset.at, &pageset)) {
+        !load(r, zone + at->l.at[KT_M_ZONE_PAGESET], &pageset)) {
         return;
     }
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
@@ -218,7 +182,7 @@ static void walk_cpus(const Reading *r, uint64_t zone)
             return;
         }
         for (unsigned i = 0; i < lists; i++) {
-            walk(r, pageset + offset + at->lists.at + i * 16,
+            walk(r, pageset + offset + at->l.at[KT_M_PAGESET_LISTS] + i * 16,
                  i < 12 ? i / 3 : 9);
         }
     }
@@ -227,10 +191,11 @@ static void walk_cpus(const Reading *r, uint64_t zone)
 static void walk_node(const Reading *r, uint64_t node)
 {
     const Layout *at = &r->at;
-    unsigned zones = MIN(at->node_zones.size / at->zone_size, ZONES_MAX);
+    unsigned zones = MIN(at->l.size[KT_M_NODE_ZONES] / at->zone_size,
+                         ZONES_MAX);
 
     for (unsigned i = 0; i < zones; i++) {
-        uint64_t zone = node + at->node_zones.at + i * at->zone_size;
+        uint64_t zone = node + at->l.at[KT_M_NODE_ZONES] + i * at->zone_size;
 
         walk_areas(r, zone);
         walk_cpus(r, zone);
@@ -242,8 +207,7 @@ static void find_free(const Reading *r)
     GsSymbol sym;
     uint64_t node;
 
-    if (r->at.node_zones.at == UNKNOWN || r->at.free_area.at == UNKNOWN ||
-        r->at.free_list.at == UNKNOWN) {
+    if (!kt_layout_has_all(&r->at.l, KT_M_NODE_ZONES, KT_M_AREA_LIST)) {
         return;
     }
     if (gs_kernel_lookup(r->k, "contig_page_data", &sym)) {
@@ -266,7 +230,7 @@ static uint64_t head_of(const Reading *r, const uint8_t *page, uint64_t va)
 {
     uint64_t head;
 
-    memcpy(&head, page + r->at.head.at, 8);
+    memcpy(&head, page + r->at.l.at[KT_M_PAGE_HEAD], 8);
     if (!(head & 1)) {
         return va;
     }
@@ -278,9 +242,9 @@ static KtPageUse use_of_head(const Reading *r, const uint8_t *page)
 {
     uint64_t cache, mapping;
 
-    memcpy(&cache, page + r->at.slab_cache.at, 8);
+    memcpy(&cache, page + r->at.l.at[KT_M_SLAB_CACHE], 8);
     cache = gs_untag(r->tag_bits, cache);
-    memcpy(&mapping, page + r->at.mapping.at, 8);
+    memcpy(&mapping, page + r->at.l.at[KT_M_PAGE_MAPPING], 8);
     if (cache && r->is_cache(r->opaque, cache)) {
         return KT_PAGE_SLAB;
     }
@@ -335,7 +299,8 @@ static bool fits(const Reading *r, const KtSlabSample *sample)
 
     return sample->object >= kt_page_use_va(p, 0) &&
            r->mem->read(r->mem->opaque, va, page, p->struct_page) &&
-           load(r, head_of(r, page, va) + r->at.slab_cache.at, &cache) &&
+           load(r, head_of(r, page, va) + r->at.l.at[KT_M_SLAB_CACHE],
+                &cache) &&
            cache == sample->cache;
 }
 
@@ -369,16 +334,17 @@ static bool find_place(const Reading *r, const GsDirectMapAt *at)
     return false;
 }
 
-static bool is_in(Member m, uint64_t struct_page)
+static bool is_in(const Layout *at, KtMember m, uint64_t struct_page)
 {
-    return m.at + 8ull <= struct_page;
+    return at->l.at[m] + 8ull <= struct_page;
 }
 
 /* Are all members that head_of() and use_of_head() read inside struct page? */
 static bool fits_struct(const Layout *at, uint64_t struct_page)
 {
-    return is_in(at->head, struct_page) && is_in(at->mapping, struct_page) &&
-           is_in(at->slab_cache, struct_page);
+    return is_in(at, KT_M_PAGE_HEAD, struct_page) &&
+           is_in(at, KT_M_PAGE_MAPPING, struct_page) &&
+           is_in(at, KT_M_SLAB_CACHE, struct_page);
 }
 
 static bool find_pages(const Reading *r)
@@ -416,7 +382,7 @@ KtPageUses *kt_page_use_read(const GsKernel *k, const GsMem *mem,
     if (!find_layout(&r.at, k) || !find_pages(&r)) {
         return NULL;
     }
-    p->freelist = r.at.freelist.at;
+    p->freelist = r.at.l.at[KT_M_SLAB_FREELIST];
     p->use = g_try_malloc0(p->n);
     if (!p->use) {
         return NULL;

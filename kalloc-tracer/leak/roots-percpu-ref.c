@@ -18,43 +18,35 @@
 
 #define FLAGS 3ull
 
-typedef struct Layout {
-    uint32_t size, ref, count, data;
-} Layout;
-
-static bool find_layout(const GsKernel *k, Layout *at)
-{
-    return gs_kernel_type_size(k, "percpu_ref_data", &at->size) &&
-           gs_kernel_member(k, "percpu_ref_data", "ref", &at->ref, NULL) &&
-           gs_kernel_member(k, "percpu_ref", "percpu_count_ptr", &at->count,
-                            NULL) &&
-           gs_kernel_member(k, "percpu_ref", "data", &at->data, NULL);
-}
-
-/* If the block is a struct percpu_ref_data, read the word of its percpu_ref. */
-static bool read_word(const KtLiveSet *w, const Layout *at,
+/* If the block is a struct percpu_ref_data, which has @size bytes, read the
+ * word of its percpu_ref. */
+static bool read_word(const KtLiveSet *w, uint32_t size,
                       const KtLiveBlock *b, uint64_t *word)
 {
+    const uint32_t *at = w->layout.at;
     uint64_t ref, data;
 
-    return b->layer == KT_LAYER_KMALLOC && b->requested == at->size &&
-           kt_live_set_load(w, b->va + at->ref, &ref) && ref &&
-           kt_live_set_load(w, ref + at->data, &data) && data == b->va &&
-           kt_live_set_load(w, ref + at->count, word);
+    return b->layer == KT_LAYER_KMALLOC && b->requested == size &&
+           kt_live_set_load(w, b->va + at[KT_M_PERCPU_DATA_REF], &ref) && ref &&
+           kt_live_set_load(w, ref + at[KT_M_PERCPU_REF_DATA], &data) &&
+           data == b->va &&
+           kt_live_set_load(w, ref + at[KT_M_PERCPU_REF_COUNT], word);
 }
 
 void kt_roots_find_percpu_refs(KtLiveSet *w)
 {
-    Layout at;
+    uint32_t size;
 
-    if (!find_layout(w->plan->kernel, &at)) {
+    if (!kt_layout_has_all(&w->layout, KT_M_PERCPU_DATA_REF,
+                           KT_M_PERCPU_REF_DATA) ||
+        !gs_kernel_type_size(w->plan->kernel, "percpu_ref_data", &size)) {
         return;
     }
     for (uint32_t i = 0; i < w->live->len && !w->ended; i++) {
         const KtLiveBlock *of;
         uint64_t word;
 
-        if (!read_word(w, &at, kt_live_set_block(w, i), &word) ||
+        if (!read_word(w, size, kt_live_set_block(w, i), &word) ||
             !(word & FLAGS)) {
             continue;
         }

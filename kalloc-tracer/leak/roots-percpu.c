@@ -33,25 +33,16 @@
 #define UNIT            4u          /* bytes of a bit: PCPU_MIN_ALLOC_SIZE */
 #define BATCH           32          /* struct pages that are read together */
 #define STRUCT_PAGE_MAX 256
-#define UNKNOWN         UINT32_MAX
-
-/* Offsets in struct pcpu_chunk. */
-typedef struct Layout {
-    uint32_t list, base, pages, start, end, map;
-} Layout;
 
 /*
  * struct Finding - state of the search
- * @at: offsets in struct pcpu_chunk
- * @owner: offsets in struct page of the members that can have the chunk: index,
- *         or private (since 6.13); UNKNOWN if there is no such member
+ * @at: offsets of members
  * @to_pointer: add it to an address in the first unit to get a __percpu pointer
  * @later: addresses of later chunks
  */
 typedef struct Finding {
     KtLiveSet *w;
-    Layout at;
-    uint32_t owner[2];
+    const uint32_t *at;
     uint64_t to_pointer;
     GHashTable *later;
 } Finding;
@@ -67,34 +58,6 @@ typedef struct Finding {
 typedef struct Chunk {
     uint64_t pointer, len, lo, hi, map;
 } Chunk;
-
-static bool find_layout(Finding *f)
-{
-    const GsKernel *k = f->w->plan->kernel;
-    static const char type[] = "pcpu_chunk";
-    Layout *at = &f->at;
-    const struct {
-        const char *name;
-        uint32_t *at;
-    } row[] = {
-        { "list", &at->list }, { "base_addr", &at->base },
-        { "nr_pages", &at->pages }, { "start_offset", &at->start },
-        { "end_offset", &at->end }, { "alloc_map", &at->map },
-    };
-    static const char *const owner[] = { "index", "private" };
-
-    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
-        if (!gs_kernel_member(k, type, row[i].name, row[i].at, NULL)) {
-            return false;
-        }
-    }
-    for (unsigned i = 0; i < G_N_ELEMENTS(owner); i++) {
-        if (!gs_kernel_member(k, "page", owner[i], &f->owner[i], NULL)) {
-            f->owner[i] = UNKNOWN;
-        }
-    }
-    return true;
-}
 
 /* Read a variable of @len bytes; 0 if it is missing or unreadable. */
 static uint64_t variable(const KtLiveSet *w, const char *name, size_t len)
@@ -116,15 +79,15 @@ static bool read_chunk(const Finding *f, uint64_t va, Chunk *c)
 {
     const KtLiveSet *w = f->w;
     unsigned shift = gs_kernel_page_shift(w->plan->kernel);
-    uint64_t base, pages = load_u32(w, va + f->at.pages);
-    uint64_t start = load_u32(w, va + f->at.start);
-    uint64_t end = load_u32(w, va + f->at.end);
+    uint64_t base, pages = load_u32(w, va + f->at[KT_M_CHUNK_PAGES]);
+    uint64_t start = load_u32(w, va + f->at[KT_M_CHUNK_START]);
+    uint64_t end = load_u32(w, va + f->at[KT_M_CHUNK_END]);
 
     c->len = pages << shift;
     if (!pages || pages > CHUNK_PAGES_MAX || start + end >= c->len ||
-        !kt_live_set_load(w, va + f->at.base, &base) || !base ||
+        !kt_live_set_load(w, va + f->at[KT_M_CHUNK_BASE], &base) || !base ||
         base & ((1ull << shift) - 1) ||
-        !kt_live_set_load(w, va + f->at.map, &c->map)) {
+        !kt_live_set_load(w, va + f->at[KT_M_CHUNK_MAP], &c->map)) {
         return false;
     }
     c->pointer = base + f->to_pointer;
@@ -237,11 +200,11 @@ static bool is_of_chunk(const Finding *f, const uint8_t *page)
 {
     uint64_t word;
 
-    for (unsigned i = 0; i < G_N_ELEMENTS(f->owner); i++) {
-        if (f->owner[i] > f->w->pages->struct_page - sizeof(word)) {
+    for (KtMember m = KT_M_PAGE_INDEX; m <= KT_M_PAGE_PRIVATE; m++) {
+        if (f->at[m] > f->w->pages->struct_page - sizeof(word)) {
             continue;
         }
-        memcpy(&word, page + f->owner[i], sizeof(word));
+        memcpy(&word, page + f->at[m], sizeof(word));
         word = gs_untag(f->w->tag_bits, word);
         if (word && g_hash_table_contains(f->later, &word)) {
             return true;
@@ -298,8 +261,8 @@ static void skip_base(const Finding *f, uint64_t va)
     const KtLiveBlock *b = kt_live_set_find(f->w, va);
 
     if (b) {
-        kt_marker_skip(f->w->scan, kt_live_set_index(f->w, b), f->at.base,
-                       f->at.base + 8);
+        kt_marker_skip(f->w->scan, kt_live_set_index(f->w, b),
+                       f->at[KT_M_CHUNK_BASE], f->at[KT_M_CHUNK_BASE] + 8);
     }
 }
 
@@ -331,11 +294,11 @@ static bool is_list(const Finding *f, uint64_t head)
  * list, too */
 static void walk_slot(const Finding *f, uint64_t head, uint64_t first)
 {
-    uint64_t at = head;
+    uint64_t at = head, list = f->at[KT_M_CHUNK_LIST];
 
     for (unsigned i = 0; i < CHUNKS_MAX; i++) {
         if (!kt_live_set_load(f->w, at, &at) || at == head ||
-            (at - f->at.list != first && !find_later(f, at - f->at.list))) {
+            (at - list != first && !find_later(f, at - list))) {
             return;
         }
     }
@@ -360,12 +323,13 @@ void kt_roots_find_percpu_chunks(KtLiveSet *w)
 {
     g_autoptr(GHashTable) later = g_hash_table_new_full(
         gs_number_hash, g_int64_equal, g_free, NULL);
-    Finding f = { .w = w, .later = later };
+    Finding f = { .w = w, .at = w->layout.at, .later = later };
     uint64_t base = variable(w, "pcpu_base_addr", 8);
     GsSymbol start;
 
     if (!w->pages || w->pages->struct_page > STRUCT_PAGE_MAX ||
-        !w->offset->len || !base || !find_layout(&f) ||
+        !w->offset->len || !base ||
+        !kt_layout_has_all(&w->layout, KT_M_CHUNK_LIST, KT_M_CHUNK_MAP) ||
         !gs_kernel_lookup(w->plan->kernel, "__per_cpu_start", &start)) {
         return;
     }

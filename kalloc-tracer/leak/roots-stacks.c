@@ -20,46 +20,16 @@
 
 #define TASKS_MAX (1u << 22)
 
-typedef struct TaskLayout {
-    uint32_t stack, sp, pid, on_cpu;
-} TaskLayout;
-
 /*
  * struct Finding - state of the search
- * @at: offsets in task_struct
  * @sites: return addresses of the calls that allocated tasks' stacks
  * @free_rcu: address of thread_stack_free_rcu(), 0 if unknown
- * @rcu: offset of the rcu_head in struct vm_stack
  */
 typedef struct Finding {
     KtLiveSet *w;
-    TaskLayout at;
     GHashTable *sites;
     uint64_t free_rcu;
-    uint32_t rcu;
 } Finding;
-
-static uint32_t task_member(const KtLiveSet *w, const char *name)
-{
-    uint32_t at;
-
-    return gs_kernel_member(w->plan->kernel, "task_struct", name, &at, NULL) ?
-           at : UINT32_MAX;
-}
-
-static bool find_task_layout(const KtLiveSet *w, TaskLayout *at)
-{
-    *at = (TaskLayout) {
-        .stack = task_member(w, "stack"),
-        .sp = task_member(w, "thread.sp"),
-        .pid = task_member(w, "pid"),
-        .on_cpu = task_member(w, "on_cpu"),
-    };
-    if (at->sp == UINT32_MAX) {
-        at->sp = task_member(w, "thread.cpu_context.sp");
-    }
-    return at->stack != UINT32_MAX && at->pid != UINT32_MAX;
-}
 
 static uint32_t load_u32(const KtLiveSet *w, uint64_t va)
 {
@@ -151,12 +121,12 @@ static void set_block_of_stack(const Finding *f, uint64_t stack)
  */
 static void add_stack(const Finding *f, uint64_t task)
 {
-    const TaskLayout *at = &f->at;
     KtLiveSet *w = f->w;
+    const uint32_t *at = w->layout.at;
     uint64_t stack, sp = 0, from;
     bool runs;
 
-    if (!kt_live_set_load(w, task + at->stack, &stack) || !stack ||
+    if (!kt_live_set_load(w, task + at[KT_M_TASK_STACK], &stack) || !stack ||
         stack + w->stack_size < stack) {
         return;
     }
@@ -164,16 +134,19 @@ static void add_stack(const Finding *f, uint64_t task)
     if (w->plan->no_stacks) {
         return;
     }
-    runs = at->on_cpu != UINT32_MAX ? load_u32(w, task + at->on_cpu)
-                                    : find_in(w, stack, false) != NULL;
+    runs = kt_layout_has(&w->layout, KT_M_TASK_ON_CPU) ?
+               load_u32(w, task + at[KT_M_TASK_ON_CPU]) :
+               find_in(w, stack, false) != NULL;
     from = running_sp(w, stack);
-    if (!from && !runs && at->sp != UINT32_MAX &&
-        kt_live_set_load(w, task + at->sp, &sp) && sp - stack < w->stack_size) {
+    if (!from && !runs && kt_layout_has(&w->layout, KT_M_TASK_SP) &&
+        kt_live_set_load(w, task + at[KT_M_TASK_SP], &sp) &&
+        sp - stack < w->stack_size) {
         from = sp & ~7ull;
     }
     w->tasks++;
     kt_live_set_add(w, KT_PLACE_STACK, from ? from : stack,
-                    stack + w->stack_size, load_u32(w, task + at->pid));
+                    stack + w->stack_size,
+                    load_u32(w, task + at[KT_M_TASK_PID]));
 }
 
 /* Return (owned) an array by cache id: does the cache have task_structs? */
@@ -207,16 +180,16 @@ static void find_free_rcu(Finding *f)
 {
     const KtLiveSet *w = f->w;
 
-    if (gs_kernel_member(w->plan->kernel, "vm_stack", "rcu", &f->rcu, NULL)) {
+    if (kt_layout_has(&w->layout, KT_M_VM_STACK_RCU)) {
         f->free_rcu = kt_live_set_symbol(w, "thread_stack_free_rcu");
     }
 }
 
 static bool waits_for_rcu(const Finding *f, const KtLiveBlock *b)
 {
-    uint64_t func;
+    uint64_t at = b->va + f->w->layout.at[KT_M_VM_STACK_RCU], func;
 
-    return f->free_rcu && kt_live_set_load(f->w, b->va + f->rcu + 8, &func) &&
+    return f->free_rcu && kt_live_set_load(f->w, at + 8, &func) &&
            func == f->free_rcu;
 }
 
@@ -225,10 +198,11 @@ static void set_unused(const Finding *f, const KtLiveBlock *b)
 {
     KtLiveSet *w = f->w;
     uint32_t i = kt_live_set_index(w, b);
+    uint32_t rcu = w->layout.at[KT_M_VM_STACK_RCU];
 
     if (waits_for_rcu(f, b)) {
         g_array_index(w->live, KtLiveBlock, i).is_stack = true;
-        kt_marker_area(w->scan, (KtMarkerArea) { i, f->rcu, f->rcu + 8ull });
+        kt_marker_area(w->scan, (KtMarkerArea) { i, rcu, rcu + 8ull });
     } else {
         set_stack(w, b);
     }
@@ -330,7 +304,8 @@ void kt_roots_find_stacks(KtLiveSet *w)
                                                    NULL);
     Finding f = { .w = w, .sites = sites };
 
-    if (find_task_layout(w, &f.at)) {
+    if (kt_layout_has(&w->layout, KT_M_TASK_STACK) &&
+        kt_layout_has(&w->layout, KT_M_TASK_PID)) {
         find_free_rcu(&f);
         find_tasks(&f);
     } else {

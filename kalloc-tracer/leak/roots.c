@@ -57,13 +57,10 @@ static void add_but(KtLiveSet *w, KtPlace place, uint64_t va, uint64_t end,
 static bool image_offset(const KtLiveSet *w, uint64_t *out)
 {
     uint64_t map = kt_live_set_symbol(w, "kernel_map");
-    uint32_t at;
 
     return variable(w, "kimage_voffset", out) ||
-           (map &&
-            gs_kernel_member(w->plan->kernel, "kernel_mapping",
-                             "va_kernel_pa_offset", &at, NULL) &&
-            kt_live_set_load(w, map + at, out));
+           (map && kt_layout_has(&w->layout, KT_M_MAPPING_IMAGE) &&
+            kt_live_set_load(w, map + w->layout.at[KT_M_MAPPING_IMAGE], out));
 }
 
 /* Return the direct-map address of an address in the image, 0 if unknown. */
@@ -448,27 +445,23 @@ static bool find_vm_layouts(const KtLiveSet *w, VmLayouts *at)
 {
     static const char *const of_vm[] = { "addr", "addr", "addr" };
     static const char *const of_area[] = { "va_start", "va_end", "vm" };
-    uint32_t link;
 
     *at = (VmLayouts) { { .type = "vm_struct" }, { .type = "vmap_area" } };
     if (!find_vm_layout(w, &at->vm, of_vm) ||
         !find_vm_layout(w, &at->area, of_area)) {
         return false;
     }
-    at->purged = gs_kernel_member(w->plan->kernel, "vmap_area", "purge_list",
-                                  &link, NULL) && link == at->area.skip[2];
+    at->purged = w->layout.at[KT_M_AREA_PURGE] == at->area.skip[2];
     return true;
 }
 
 static void find_vmalloc(KtLiveSet *w)
 {
     VmLayouts at;
-    uint32_t list;
+    uint32_t list = w->layout.at[KT_M_VM_PAGES];
     uint64_t pages;
 
-    if (!find_vm_layouts(w, &at) ||
-        !gs_kernel_member(w->plan->kernel, "vm_struct", "pages", &list,
-                          NULL)) {
+    if (!find_vm_layouts(w, &at) || list == KT_NO_MEMBER) {
         g_ptr_array_add(w->missing, g_strdup(
             "leaks of vmalloc: no type vm_struct or vmap_area"));
         return;

@@ -16,25 +16,13 @@
 #define LISTS_MAX   1024
 #define ORDER_MAX   18              /* 1 GiB of 4 KiB */
 
-/* Offsets in struct hstate; sizes of its lists, 16 bytes for each node. */
-typedef struct Layout {
-    uint32_t size, order, order_size;
-    uint32_t active, free, free_size;
-    uint32_t lru;                   /* in struct page */
-} Layout;
-
-static bool find_layout(const GsKernel *k, Layout *at)
+static bool find_hstate(const KtLiveSet *w, uint32_t *size)
 {
-    static const char type[] = "hstate";
-
-    return gs_kernel_type_size(k, type, &at->size) && at->size &&
-           gs_kernel_member(k, type, "order", &at->order, &at->order_size) &&
-           at->order_size == 4 &&
-           gs_kernel_member(k, type, "hugepage_activelist", &at->active,
-                            NULL) &&
-           gs_kernel_member(k, type, "hugepage_freelists", &at->free,
-                            &at->free_size) &&
-           gs_kernel_member(k, "page", "lru", &at->lru, NULL);
+    return kt_layout_has_all(&w->layout, KT_M_HSTATE_ORDER,
+                             KT_M_HSTATE_FREE) &&
+           w->layout.size[KT_M_HSTATE_ORDER] == 4 &&
+           kt_layout_has(&w->layout, KT_M_PAGE_LRU) &&
+           gs_kernel_type_size(w->plan->kernel, "hstate", size) && *size;
 }
 
 static uint32_t load_u32(const KtLiveSet *w, uint64_t va)
@@ -54,15 +42,14 @@ static void skip_pages(KtPageUses *p, uint64_t i, uint64_t n)
 
 /* Skip the pages of a list. It ends at a page that was skipped before, and
  * after as many steps as there are pages. */
-static void skip_list(KtLiveSet *w, uint64_t list, uint32_t lru,
-                      unsigned order)
+static void skip_list(KtLiveSet *w, uint64_t list, unsigned order)
 {
     KtPageUses *p = w->pages;
     uint64_t at = list, i;
 
     for (uint64_t n = 0; n < p->n; n++) {
         if (!kt_live_set_load(w, at, &at) || at == list ||
-            !kt_page_use_by_struct(p, at - lru, &i) ||
+            !kt_page_use_by_struct(p, at - w->layout.at[KT_M_PAGE_LRU], &i) ||
             p->use[i] == KT_PAGE_SKIPPED) {
             return;
         }
@@ -70,17 +57,18 @@ static void skip_list(KtLiveSet *w, uint64_t list, uint32_t lru,
     }
 }
 
-static void skip_size(KtLiveSet *w, const Layout *at, uint64_t hstate)
+static void skip_size(KtLiveSet *w, uint64_t hstate)
 {
-    unsigned order = load_u32(w, hstate + at->order);
-    unsigned lists = MIN(at->free_size / 16, LISTS_MAX);
+    const KtLayout *l = &w->layout;
+    unsigned order = load_u32(w, hstate + l->at[KT_M_HSTATE_ORDER]);
+    unsigned lists = MIN(l->size[KT_M_HSTATE_FREE] / 16, LISTS_MAX);
 
     if (order > ORDER_MAX) {
         return;
     }
-    skip_list(w, hstate + at->active, at->lru, order);
+    skip_list(w, hstate + l->at[KT_M_HSTATE_ACTIVE], order);
     for (unsigned i = 0; i < lists; i++) {
-        skip_list(w, hstate + at->free + i * 16, at->lru, order);
+        skip_list(w, hstate + l->at[KT_M_HSTATE_FREE] + i * 16, order);
     }
 }
 
@@ -88,30 +76,29 @@ static void skip_hugetlb(KtLiveSet *w)
 {
     uint64_t hstates = kt_live_set_symbol(w, "hstates");
     uint64_t sizes = kt_live_set_symbol(w, "hugetlb_max_hstate");
-    Layout at;
+    uint32_t size;
     unsigned n;
 
-    if (!hstates || !sizes || !find_layout(w->plan->kernel, &at)) {
+    if (!hstates || !sizes || !find_hstate(w, &size)) {
         return;
     }
     n = MIN(load_u32(w, sizes), SIZES_MAX);
     for (unsigned i = 0; i < n; i++) {
-        skip_size(w, &at, hstates + i * (uint64_t)at.size);
+        skip_size(w, hstates + i * (uint64_t)size);
     }
 }
 
 /* Skip the pages of a struct resource. */
 static void skip_resource(KtLiveSet *w, const char *name)
 {
-    const GsKernel *k = w->plan->kernel;
+    const KtLayout *l = &w->layout;
     KtPageUses *p = w->pages;
     uint64_t va = kt_live_set_symbol(w, name), start, end, first;
-    uint32_t at_start, at_end;
 
-    if (!va || !gs_kernel_member(k, "resource", "start", &at_start, NULL) ||
-        !gs_kernel_member(k, "resource", "end", &at_end, NULL) ||
-        !kt_live_set_load(w, va + at_start, &start) ||
-        !kt_live_set_load(w, va + at_end, &end) || end <= start) {
+    if (!va || !kt_layout_has_all(l, KT_M_RESOURCE_START, KT_M_RESOURCE_END) ||
+        !kt_live_set_load(w, va + l->at[KT_M_RESOURCE_START], &start) ||
+        !kt_live_set_load(w, va + l->at[KT_M_RESOURCE_END], &end) ||
+        end <= start) {
         return;
     }
     first = (start >> p->page_shift) - p->lo;

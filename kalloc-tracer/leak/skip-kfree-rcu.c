@@ -36,10 +36,9 @@ static void skip_list(KtLiveSet *w, uint64_t head)
 void kt_skip_kfree_rcu(KtLiveSet *w)
 {
     uint64_t krc = kt_live_set_symbol(w, "krc");
-    uint32_t list;
+    uint32_t list = w->layout.at[KT_M_KRC_KEPT];
 
-    if (!krc || !gs_kernel_member(w->plan->kernel, "kfree_rcu_cpu",
-                                  "bkvcache.first", &list, NULL)) {
+    if (!krc || list == KT_NO_MEMBER) {
         return;
     }
     for (unsigned cpu = 0; cpu < w->offset->len; cpu++) {

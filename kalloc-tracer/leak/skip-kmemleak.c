@@ -16,7 +16,7 @@
 
 typedef struct Record {
     KtCacheId cache;
-    uint32_t rcu, rcu_size, use_count, use_size;
+    uint32_t rcu, rcu_size, use_count;
     bool waits;                 /* all four are known */
 } Record;
 
@@ -37,14 +37,15 @@ static KtCacheId find_cache(const KtLiveSet *w, const char *name)
 
 static bool find_record(const KtLiveSet *w, Record *r)
 {
-    static const char type[] = "kmemleak_object";
-    const GsKernel *k = w->plan->kernel;
+    const KtLayout *l = &w->layout;
 
-    *r = (Record) { .cache = find_cache(w, type) };
-    r->waits = gs_kernel_member(k, type, "rcu", &r->rcu, &r->rcu_size) &&
-               gs_kernel_member(k, type, "use_count", &r->use_count,
-                                &r->use_size) &&
-               r->use_size == sizeof(int32_t);
+    *r = (Record) {
+        .cache = find_cache(w, "kmemleak_object"),
+        .rcu = l->at[KT_M_KMEMLEAK_RCU], .rcu_size = l->size[KT_M_KMEMLEAK_RCU],
+        .use_count = l->at[KT_M_KMEMLEAK_USERS],
+        .waits = kt_layout_has(l, KT_M_KMEMLEAK_RCU) &&
+                 l->size[KT_M_KMEMLEAK_USERS] == sizeof(int32_t),
+    };
     return r->cache.v;
 }
 

@@ -28,27 +28,21 @@ static const struct {
 /*
  * struct Finding - offsets and sizes in this kernel
  * @at, @size: of the member of each row
- * @parent, @left, @right: offsets in struct rb_node
- * @active, @rb: offsets in struct kernfs_node
  */
 typedef struct Finding {
     KtLiveSet *w;
     uint32_t at[ROWS], size[ROWS];
-    uint32_t parent, left, right;
-    uint32_t active, rb;
 } Finding;
 
 /* Return a bit for each row whose member this kernel has. */
 static unsigned find_rows(Finding *f)
 {
     const GsKernel *k = f->w->plan->kernel;
-    bool nodes = gs_kernel_member(k, "rb_node", "__rb_parent_color",
-                                  &f->parent, NULL) &&
-                 gs_kernel_member(k, "rb_node", "rb_left", &f->left, NULL) &&
-                 gs_kernel_member(k, "rb_node", "rb_right", &f->right, NULL);
-    bool removed = nodes && gs_kernel_member(k, "kernfs_node", "active",
-                                             &f->active, NULL) &&
-                   gs_kernel_member(k, "kernfs_node", "rb", &f->rb, NULL);
+    bool nodes = kt_layout_has_all(&f->w->layout, KT_M_RB_PARENT,
+                                   KT_M_RB_RIGHT);
+    bool removed = nodes && kt_layout_has_all(&f->w->layout,
+                                              KT_M_KERNFS_ACTIVE,
+                                              KT_M_KERNFS_RB);
     unsigned found = 0;
 
     for (unsigned i = 0; i < ROWS; i++) {
@@ -83,14 +77,17 @@ static uint8_t *rows_of_caches(const KtLiveSet *w, unsigned found)
  * itself. */
 static bool is_linked(const Finding *f, uint64_t node)
 {
+    const uint32_t *at = f->w->layout.at;
     uint64_t parent, left, right;
 
-    if (!kt_live_set_load(f->w, node + f->parent, &parent)) {
+    if (!kt_live_set_load(f->w, node + at[KT_M_RB_PARENT], &parent)) {
         return false;
     }
     parent &= ~3ull;
-    return !parent || (kt_live_set_load(f->w, parent + f->left, &left) &&
-                       kt_live_set_load(f->w, parent + f->right, &right) &&
+    return !parent || (kt_live_set_load(f->w, parent + at[KT_M_RB_LEFT],
+                                        &left) &&
+                       kt_live_set_load(f->w, parent + at[KT_M_RB_RIGHT],
+                                        &right) &&
                        parent != node && (left == node || right == node));
 }
 
@@ -98,13 +95,14 @@ static bool is_linked(const Finding *f, uint64_t node)
  * itself), and its count of users is negative. */
 static bool is_removed(const Finding *f, uint64_t va)
 {
-    uint64_t parent;
+    const uint32_t *at = f->w->layout.at;
+    uint64_t parent, node = va + at[KT_M_KERNFS_RB];
     int32_t active;
 
-    return f->w->mem.read(f->w->mem.opaque, va + f->active, &active,
-                          sizeof(active)) && active < 0 &&
-           kt_live_set_load(f->w, va + f->rb + f->parent, &parent) &&
-           parent == va + f->rb;
+    return f->w->mem.read(f->w->mem.opaque, va + at[KT_M_KERNFS_ACTIVE],
+                          &active, sizeof(active)) && active < 0 &&
+           kt_live_set_load(f->w, node + at[KT_M_RB_PARENT], &parent) &&
+           parent == node;
 }
 
 static bool is_stale(const Finding *f, uint64_t va, unsigned row)

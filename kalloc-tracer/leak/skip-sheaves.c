@@ -16,22 +16,18 @@
 
 #include <string.h>
 
-/* Offsets in struct slab_sheaf and struct kmem_cache of this kernel. */
 typedef struct Sheaves {
     KtLiveSet *w;
-    uint32_t cache, objects, capacity;
+    const uint32_t *at;             /* of members */
     KtCacheId caches;               /* id of the cache "kmem_cache" */
     GHashTable *size;               /* bytes of sheaves, of all caches */
 } Sheaves;
 
-static bool find_members(Sheaves *s)
+static bool has_members(const KtLayout *l)
 {
-    const GsKernel *k = s->w->plan->kernel;
-
-    return gs_kernel_member(k, "slab_sheaf", "cache", &s->cache, NULL) &&
-           gs_kernel_member(k, "slab_sheaf", "objects", &s->objects, NULL) &&
-           gs_kernel_member(k, "kmem_cache", "sheaf_capacity", &s->capacity,
-                            NULL);
+    return kt_layout_has(l, KT_M_SHEAF_CACHE) &&
+           kt_layout_has(l, KT_M_SHEAF_OBJECTS) &&
+           kt_layout_has(l, KT_M_CACHE_CAPACITY);
 }
 
 static bool find_caches(Sheaves *s)
@@ -54,11 +50,11 @@ static uint64_t sheaf_size(const Sheaves *s, uint64_t va)
     uint64_t word;
     uint32_t capacity;
 
-    if (!kt_live_set_load(s->w, va + s->capacity, &word)) {
+    if (!kt_live_set_load(s->w, va + s->at[KT_M_CACHE_CAPACITY], &word)) {
         return 0;
     }
     capacity = word;
-    return capacity ? s->objects + 8 * (uint64_t)capacity : 0;
+    return capacity ? s->at[KT_M_SHEAF_OBJECTS] + 8 * (uint64_t)capacity : 0;
 }
 
 static void find_sizes(Sheaves *s)
@@ -79,7 +75,7 @@ static bool is_sheaf(const Sheaves *s, const KtLiveBlock *b)
     uint64_t va;
 
     if (!g_hash_table_contains(s->size, &b->requested) ||
-        !kt_live_set_load(s->w, b->va + s->cache, &va)) {
+        !kt_live_set_load(s->w, b->va + s->at[KT_M_SHEAF_CACHE], &va)) {
         return false;
     }
     cache = kt_live_set_find(s->w, va);
@@ -92,9 +88,10 @@ void kt_skip_sheaves(KtLiveSet *w)
     g_autoptr(GHashTable) size = g_hash_table_new_full(gs_number_hash,
                                                        g_int64_equal, g_free,
                                                        NULL);
-    Sheaves s = { .w = w, .size = size };
+    Sheaves s = { .w = w, .at = w->layout.at, .size = size };
+    uint32_t objects = s.at[KT_M_SHEAF_OBJECTS];
 
-    if (!find_members(&s) || !find_caches(&s)) {
+    if (!has_members(&w->layout) || !find_caches(&s)) {
         return;
     }
     find_sizes(&s);
@@ -102,8 +99,8 @@ void kt_skip_sheaves(KtLiveSet *w)
         const KtLiveBlock *b = kt_live_set_block(w, i);
 
         if (is_sheaf(&s, b)) {
-            g_array_append_val(w->sheaf, ((KtLiveSheaf) { i, s.objects }));
-            kt_marker_skip(w->scan, i, s.objects, b->requested);
+            g_array_append_val(w->sheaf, ((KtLiveSheaf) { i, objects }));
+            kt_marker_skip(w->scan, i, objects, b->requested);
         }
     }
 }

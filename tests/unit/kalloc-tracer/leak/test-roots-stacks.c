@@ -158,6 +158,7 @@ static World *world_new(void)
         .missing = g_ptr_array_new_with_free_func(g_free),
         .scan = kt_marker_new(),
     };
+    kt_layout_init(&t->w.layout, t->kernel);
     g_array_append_val(t->w.offset, no_offset);
     add_all_live(t);
     put(t, INIT, stack_at(TASK));
@@ -315,6 +316,7 @@ static void without_types_no_leak_is_certain(void)
     g_autoptr(World) t = world_new();
 
     g_clear_pointer(&t->kernel->btf, gs_btf_free);
+    kt_layout_init(&t->w.layout, t->kernel);
     kt_roots_find_stacks(&t->w);
     g_assert_cmpuint(t->w.missing->len, ==, 1);
     g_assert_cmpstr(t->w.unknown_roots, ==,

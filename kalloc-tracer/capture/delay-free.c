@@ -280,8 +280,9 @@ static const char *find_layout(KtFreeDelay *d, const KtCapture *c)
         return "the kernel has no symbol table, so that code of its allocator "
                "cannot be told from other code";
     }
+    d->cache_flags = kt_member(k, KT_M_CACHE_FLAGS);
     if (!gs_kernel_enum_value(k, "SYSTEM_RUNNING", &d->running) ||
-        !gs_kernel_member(k, "kmem_cache", "flags", &d->cache_flags, NULL)) {
+        d->cache_flags == KT_NO_MEMBER) {
         return "the kernel has no types; types=FILE gives them";
     }
     if (!gs_kernel_lookup(k, "system_state", &sym)) {

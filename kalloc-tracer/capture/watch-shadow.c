@@ -23,14 +23,6 @@
 
 /* ---- what the kernel's types say ----------------------------------------- */
 
-static uint32_t member(const GsKernel *k, const char *type, const char *name)
-{
-    uint32_t offset;
-
-    return gs_kernel_member(k, type, name, &offset, NULL) ? offset :
-                                                            KT_NO_MEMBER;
-}
-
 /* Return a flag of kmem_cache.flags by the name of its bit, @other if the
  * kernel's types have no such name. */
 static uint32_t flag(const GsKernel *k, const char *name, uint32_t other)
@@ -62,11 +54,11 @@ bool kt_access_watch_layout(KtAccessWatch *w, const GsKernel *k)
         w->ksize[i] = !w->roundup && gs_kernel_lookup(k, ksize[i], &sym) ?
                           sym.va : 0;
     }
-    w->cache_flags = member(k, "kmem_cache", "flags");
+    w->cache_flags = kt_member(k, KT_M_CACHE_FLAGS);
     w->typesafe = flag(k, "_SLAB_TYPESAFE_BY_RCU", TYPESAFE_BY_RCU);
     w->ext_in_object = flag(k, "_SLAB_OBJ_EXT_IN_OBJ", 0);
-    w->page.refcount = member(k, "page", "_refcount");
-    w->page.lru = member(k, "page", "lru");
+    w->page.refcount = kt_member(k, KT_M_PAGE_REFCOUNT);
+    w->page.lru = kt_member(k, KT_M_PAGE_LRU);
     return gs_kernel_type_size(k, "page", &w->page.size) &&
            w->page.refcount != KT_NO_MEMBER && w->page.lru != KT_NO_MEMBER;
 }

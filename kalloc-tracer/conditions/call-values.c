@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Values of a call, for conditions: see call-values.h. */
 #include "kalloc-tracer/conditions/call-values.h"
+#include "kalloc-tracer/layout/layout.h"
 
 #include <string.h>
 
@@ -16,9 +17,7 @@ KtCallLayout kt_call_layout_find(const GsKernel *k)
     }
     l.task = kt_task_layout_find(k);
     gs_kernel_text_range(k, &l.text_start, &l.text_end);
-    if (!gs_kernel_member(k, "module", "state", &l.module_state, NULL)) {
-        l.module_state = UINT32_MAX;
-    }
+    l.module_state = kt_member(k, KT_M_MODULE_STATE);
     return l;
 }
 

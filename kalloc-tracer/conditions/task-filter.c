@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Task filter: see task-filter.h. */
 #include "kalloc-tracer/conditions/task-filter.h"
+#include "kalloc-tracer/layout/layout.h"
 
 #include <string.h>
 
@@ -82,26 +83,13 @@ bool kt_task_filter_name(const KtTaskFilter *f, unsigned i, const char *comm)
 
 /* ---- tasks in the guest's memory ---------------------------------------- */
 
-static uint32_t member(const GsKernel *k, const char *name)
-{
-    uint32_t at;
-
-    return gs_kernel_member(k, "task_struct", name, &at, NULL) ? at :
-                                                                 UINT32_MAX;
-}
-
 KtTaskLayout kt_task_layout_find(const GsKernel *k)
 {
-    KtTaskLayout at = {
-        .tgid = member(k, "tgid"),
-        .real_parent = member(k, "real_parent"),
-        .start = member(k, "start_time"),
+    return (KtTaskLayout) {
+        .tgid = kt_member(k, KT_M_TASK_TGID),
+        .real_parent = kt_member(k, KT_M_TASK_PARENT),
+        .start = kt_member(k, KT_M_TASK_START),
     };
-
-    if (at.start == UINT32_MAX) {
-        at.start = member(k, "real_start_time");
-    }
-    return at;
 }
 
 static bool read_member(const KtTaskReader *r, uint64_t va, uint32_t at,

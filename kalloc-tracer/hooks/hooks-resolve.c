@@ -2,6 +2,7 @@
 /* Find the functions of a hook table in a kernel: see hooks.h. */
 #include "kalloc-tracer/hooks/hook-coverage.h"
 #include "kalloc-tracer/hooks/hooks-internal.h"
+#include "kalloc-tracer/layout/layout.h"
 
 #include <string.h>
 
@@ -283,13 +284,6 @@ static void find_vfree_worker(KtHooks *h, const GsKernel *k)
     }
 }
 
-static bool has_member(const GsKernel *k, const char *type, const char *name)
-{
-    uint32_t offset;
-
-    return gs_kernel_member(k, type, name, &offset, NULL);
-}
-
 /* Return true if kmem_cache_free() keeps objects of other caches: the kernel
  * has that function, and member "random" is there if and only if the option is
  * set. Without types the option is taken to be set, as distributions do. */
@@ -298,7 +292,8 @@ static bool is_strict(const GsKernel *k)
     KtHookRange warns;
 
     return find_any_clone(k, "warn_free_bad_obj", &warns) &&
-           (!gs_kernel_has_types(k) || has_member(k, "kmem_cache", "random"));
+           (!gs_kernel_has_types(k) ||
+            kt_member(k, KT_M_CACHE_RANDOM) != KT_NO_MEMBER);
 }
 
 static void clear_strict(KtHooks *h)

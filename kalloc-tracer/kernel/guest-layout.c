@@ -16,13 +16,6 @@
 #define IN_HARDIRQ          0x00ff0000u
 #define IN_HARDIRQ_MOVED    0x0f000000u
 
-static uint32_t member(const GsKernel *k, const char *type, const char *name)
-{
-    uint32_t offset;
-
-    return gs_kernel_member(k, type, name, &offset, NULL) ? offset : UNKNOWN;
-}
-
 static uint64_t symbol(const GsKernel *k, const char *name)
 {
     GsSymbol sym;
@@ -34,10 +27,10 @@ static uint64_t symbol(const GsKernel *k, const char *name)
  * Return the address of a per-CPU variable. From 6.2 (commits 7443b296e699,
  * d7b6d709a76a) to 6.14 it is a member of struct pcpu_hot.
  */
-static uint64_t percpu(const GsKernel *k, const char *name, const char *hot)
+static uint64_t percpu(const GsKernel *k, const char *name, KtMember hot)
 {
     uint64_t base = symbol(k, "pcpu_hot");
-    uint32_t offset = member(k, "pcpu_hot", hot);
+    uint32_t offset = kt_member(k, hot);
 
     if (base && offset != UNKNOWN) {
         return base + offset;
@@ -55,7 +48,7 @@ static bool is_up(const GsKernel *k)
 /* The current task is exported to modules, which may be its only symbol. */
 static uint64_t current_task(const GsKernel *k)
 {
-    uint64_t va = percpu(k, "current_task", "current_task");
+    uint64_t va = percpu(k, "current_task", KT_M_HOT_TASK);
     GsSymbol sym;
 
     return va ? va : gs_kernel_variable(k, "current_task", &sym) ? sym.va : 0;
@@ -82,34 +75,28 @@ static void find_task(KtGuestLayout *at, const GsKernel *k)
     at->base_is_task = gs_kernel_arch(k)->base == GS_BASE_TASK;
     if (!at->base_is_task) {
         at->current_task = current_task(k);
-        at->preempt_count = percpu(k, "__preempt_count", "preempt_count");
+        at->preempt_count = percpu(k, "__preempt_count", KT_M_HOT_PREEMPT);
         at->percpu_mask = is_up(k) && at->current_task ? 0 : ~0ull;
     }
     at->in_interrupt = IN_SOFTIRQ | (counts_disabled_interrupts(k) ?
                                      IN_HARDIRQ_MOVED : IN_HARDIRQ);
-    at->task_preempt = member(k, "task_struct", "thread_info.preempt_count");
+    at->task_preempt = kt_member(k, KT_M_TASK_PREEMPT);
     if (!gs_kernel_has_all_symbols(k)) {
         /* Nothing says which bits of preempt_count are hard interrupts. */
         at->preempt_count = 0;
         at->task_preempt = UNKNOWN;
     }
-    at->task_pid = member(k, "task_struct", "pid");
-    at->task_comm = member(k, "task_struct", "comm");
-    at->task_softirq = member(k, "task_struct", "softirq_disable_cnt");
+    at->task_pid = kt_member(k, KT_M_TASK_PID);
+    at->task_comm = kt_member(k, KT_M_TASK_COMM);
+    at->task_softirq = kt_member(k, KT_M_TASK_SOFTIRQ);
     at->softirq_unknown = at->task_softirq == UNKNOWN && is_rt(k);
 }
 
 static void find_pages(KtGuestLayout *at, const GsKernel *k)
 {
     at->page_shift = gs_kernel_page_shift(k);
-    at->page_head = member(k, "page", "compound_head");
-    if (at->page_head == UNKNOWN) {
-        at->page_head = member(k, "page", "compound_info");
-    }
-    at->slab_cache = member(k, "slab", "slab_cache");
-    if (at->slab_cache == UNKNOWN) {
-        at->slab_cache = member(k, "page", "slab_cache");
-    }
+    at->page_head = kt_member(k, KT_M_PAGE_HEAD);
+    at->slab_cache = kt_member(k, KT_M_SLAB_CACHE);
     at->has_pages = gs_direct_map_init(&at->direct_map, k) &&
                     at->page_head != UNKNOWN && at->slab_cache != UNKNOWN;
 }
@@ -118,14 +105,13 @@ void kt_guest_find_layout(KtGuestLayout *at, const GsKernel *k)
 {
     find_task(at, k);
     find_pages(at, k);
-    /* rcu_head is a macro of include/linux/types.h */
-    at->sheaf_head = member(k, "slab_sheaf", "callback_head");
-    at->sheaf_size = member(k, "slab_sheaf", "size");
-    at->sheaf_objects = member(k, "slab_sheaf", "objects");
-    at->cache_name = member(k, "kmem_cache", "name");
-    at->cache_object_size = member(k, "kmem_cache", "object_size");
-    at->cache_size = member(k, "kmem_cache", "size");
-    at->cache_left_pad = member(k, "kmem_cache", "red_left_pad");
+    at->sheaf_head = kt_member(k, KT_M_SHEAF_HEAD);
+    at->sheaf_size = kt_member(k, KT_M_SHEAF_SIZE);
+    at->sheaf_objects = kt_member(k, KT_M_SHEAF_OBJECTS);
+    at->cache_name = kt_member(k, KT_M_CACHE_NAME);
+    at->cache_object_size = kt_member(k, KT_M_CACHE_OBJECT_SIZE);
+    at->cache_size = kt_member(k, KT_M_CACHE_SIZE);
+    at->cache_left_pad = kt_member(k, KT_M_CACHE_LEFT_PAD);
     at->size_bytes = sizeof(uint32_t);
 }
 

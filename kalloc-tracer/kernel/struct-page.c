@@ -9,7 +9,7 @@
 
 #define MAX_ORDER       20      /* larger than any MAX_PAGE_ORDER */
 #define MAX_PFN         (1ull << 40)
-#define UNKNOWN         UINT32_MAX
+#define UNKNOWN         KT_NO_MEMBER
 
 struct KtStructPages {
     KtGuest *guest;
@@ -21,26 +21,16 @@ struct KtStructPages {
     uint32_t batch_nr, batch_folios;
 };
 
-static uint32_t member(const GsKernel *k, const char *type, const char *name)
-{
-    uint32_t offset;
-
-    return gs_kernel_member(k, type, name, &offset, NULL) ? offset : UNKNOWN;
-}
-
 /* Return the offset of a folio's order, a byte of its second struct page:
  * _folio_order, later the low byte of _flags_1 (folio_order() in
  * include/linux/mm.h). Before 5.16 there are no folios, and the member of
  * struct page is compound_order. */
 static uint32_t folio_order(const GsKernel *k)
 {
-    uint32_t at = member(k, "folio", "_folio_order"), size;
+    uint32_t at = kt_member(k, KT_M_FOLIO_ORDER), size;
 
-    if (at == UNKNOWN) {
-        at = member(k, "folio", "_flags_1");
-    }
     if (at == UNKNOWN && gs_kernel_type_size(k, "page", &size)) {
-        at = member(k, "page", "compound_order");
+        at = kt_member(k, KT_M_PAGE_ORDER);
         at = at == UNKNOWN ? at : size + at;
     }
     return at;
@@ -52,12 +42,12 @@ KtStructPages *kt_struct_page_new(const GsKernel *k, KtGuest *g)
     KtStructPages p = {
         .guest = g,
         .shift = gs_kernel_page_shift(k),
-        .flags = member(k, "page", "flags"),
-        .lru = member(k, "page", "lru"),
-        .refcount = member(k, "page", "_refcount"),
+        .flags = kt_member(k, KT_M_PAGE_FLAGS),
+        .lru = kt_member(k, KT_M_PAGE_LRU),
+        .refcount = kt_member(k, KT_M_PAGE_REFCOUNT),
         .folio_order = folio_order(k),
-        .batch_nr = member(k, "folio_batch", "nr"),
-        .batch_folios = member(k, "folio_batch", "folios"),
+        .batch_nr = kt_member(k, KT_M_BATCH_NR),
+        .batch_folios = kt_member(k, KT_M_BATCH_FOLIOS),
     };
 
     if (!gs_kernel_type_size(k, "page", &p.page_size) || !p.page_size ||

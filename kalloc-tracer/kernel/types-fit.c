@@ -2,6 +2,7 @@
 /* Does a types file describe the kernel that runs? See types-fit.h. */
 #include "kalloc-tracer/kernel/types-fit.h"
 #include "guest-symbols/base/printable.h"
+#include "kalloc-tracer/layout/layout.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -104,12 +105,10 @@ static bool compare(KtTypesFit *f, const char *cache, const char *type,
 bool kt_types_fit_cache(KtTypesFit *f, uint64_t va, const char *name,
                         uint32_t object_size, uint32_t size)
 {
-    uint32_t at = 0;
-
     if (!name || !gs_is_printable(name)) {
-        gs_kernel_member(f->kernel, "kmem_cache", "name", &at, NULL);
         return refuse(f, "kmem_cache.name is at offset %u there, but the "
-                      "kmem_cache at 0x%" PRIx64 " has no name at it", at, va);
+                      "kmem_cache at 0x%" PRIx64 " has no name at it",
+                      kt_member(f->kernel, KT_M_CACHE_NAME), va);
     }
     if (!object_size || object_size > size || size > OBJECT_MAX) {
         return refuse(f, "by it, objects of %s have %u bytes in slots of %u",

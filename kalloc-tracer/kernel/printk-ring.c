@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/base/host-memory.h"
+#include "kalloc-tracer/layout/layout.h"
 
 #define STATE_SHIFT     62
 #define ID_MASK         ((1ull << STATE_SHIFT) - 1)
@@ -42,33 +43,33 @@ static const KtPrintkLayout usual = {
 static bool find_members(KtPrintkLayout *at, const GsKernel *k)
 {
     const struct {
-        const char *type, *member;
+        KtMember m;
         uint32_t *offset;
         uint32_t bytes;
     } row[] = {
-        { "printk_ringbuffer", "desc_ring.count_bits", &at->count_bits, 4 },
-        { "printk_ringbuffer", "desc_ring.descs", &at->descs, 8 },
-        { "printk_ringbuffer", "desc_ring.infos", &at->infos, 8 },
-        { "printk_ringbuffer", "desc_ring.head_id", &at->head_id, 8 },
-        { "printk_ringbuffer", "desc_ring.tail_id", &at->tail_id, 8 },
-        { "printk_ringbuffer", "text_data_ring.size_bits", &at->size_bits, 4 },
-        { "printk_ringbuffer", "text_data_ring.data", &at->data, 8 },
-        { "prb_desc", "state_var", &at->state, 8 },
-        { "prb_desc", "text_blk_lpos.begin", &at->begin, 8 },
-        { "prb_desc", "text_blk_lpos.next", &at->next, 8 },
-        { "printk_info", "seq", &at->seq, 8 },
-        { "printk_info", "ts_nsec", &at->ns, 8 },
-        { "printk_info", "text_len", &at->text_len, 2 },
-        { "printk_info", "facility", &at->facility, 1 },
-        { "printk_info", "caller_id", &at->caller, 4 },
+        { KT_M_PRB_COUNT_BITS, &at->count_bits, 4 },
+        { KT_M_PRB_DESCS, &at->descs, 8 },
+        { KT_M_PRB_INFOS, &at->infos, 8 },
+        { KT_M_PRB_HEAD, &at->head_id, 8 },
+        { KT_M_PRB_TAIL, &at->tail_id, 8 },
+        { KT_M_PRB_SIZE_BITS, &at->size_bits, 4 },
+        { KT_M_PRB_DATA, &at->data, 8 },
+        { KT_M_PRB_STATE, &at->state, 8 },
+        { KT_M_PRB_BEGIN, &at->begin, 8 },
+        { KT_M_PRB_NEXT, &at->next, 8 },
+        { KT_M_PRINTK_SEQ, &at->seq, 8 },
+        { KT_M_PRINTK_NS, &at->ns, 8 },
+        { KT_M_PRINTK_LEN, &at->text_len, 2 },
+        { KT_M_PRINTK_FACILITY, &at->facility, 1 },
+        { KT_M_PRINTK_CALLER, &at->caller, 4 },
     };
+    KtLayout l;
 
+    kt_layout_init(&l, k);
     for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
-        uint32_t size;
-
-        if (!gs_kernel_member(k, row[i].type, row[i].member, row[i].offset,
-                              &size) ||
-            size != row[i].bytes || *row[i].offset + size > STRUCT_MAX) {
+        *row[i].offset = l.at[row[i].m];
+        if (l.size[row[i].m] != row[i].bytes ||
+            *row[i].offset > STRUCT_MAX - row[i].bytes) {
             return false;
         }
     }

@@ -248,12 +248,12 @@ static void find_tasks(const Finding *f)
 /* Per-CPU variables with the address of the CPU's interrupt stack. */
 static const struct {
     const char *symbol;
-    const char *type, *member;
+    bool hot;                   /* in struct pcpu_hot */
     bool last;                  /* address of the last word, not the first */
 } irq_stack[] = {
     { .symbol = "irq_stack_ptr" },                      /* arm64, riscv64 */
     { .symbol = "hardirq_stack_ptr", .last = true },    /* x86-64 */
-    { "pcpu_hot", "pcpu_hot", "hardirq_stack_ptr", true },
+    { "pcpu_hot", true, true },
 };
 
 /* Add the interrupt stack of a CPU from its sp on if it is in use; else exclude
@@ -280,11 +280,9 @@ static void find_irq_stacks(KtLiveSet *w)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(irq_stack); i++) {
         uint64_t va = kt_live_set_symbol(w, irq_stack[i].symbol), stack;
-        uint32_t at = 0;
+        uint32_t at = irq_stack[i].hot ? w->layout.at[KT_M_HOT_IRQ_STACK] : 0;
 
-        if (!va || (irq_stack[i].type &&
-                    !gs_kernel_member(w->plan->kernel, irq_stack[i].type,
-                                      irq_stack[i].member, &at, NULL))) {
+        if (!va || at == KT_NO_MEMBER) {
             continue;
         }
         for (unsigned cpu = 0; cpu < w->offset->len; cpu++) {

@@ -341,16 +341,15 @@ static void alias_pages(KtLiveSet *w, uint64_t list, uint64_t len)
 }
 
 static bool find_vm_layout(const KtLiveSet *w, VmLayout *b,
-                           const char *const *skips)
+                           const KtMember *skips)
 {
-    const GsKernel *k = w->plan->kernel;
-
     for (unsigned i = 0; i < G_N_ELEMENTS(b->skip); i++) {
-        if (!gs_kernel_member(k, b->type, skips[i], &b->skip[i], NULL)) {
+        b->skip[i] = w->layout.at[skips[i]];
+        if (b->skip[i] == KT_NO_MEMBER) {
             return false;
         }
     }
-    return gs_kernel_type_size(k, b->type, &b->size);
+    return gs_kernel_type_size(w->plan->kernel, b->type, &b->size);
 }
 
 static const KtLiveBlock *vmalloc_at(const KtLiveSet *w, uint64_t va)
@@ -443,8 +442,12 @@ static void skip_area(KtLiveSet *w, uint32_t i, const VmLayouts *at)
 
 static bool find_vm_layouts(const KtLiveSet *w, VmLayouts *at)
 {
-    static const char *const of_vm[] = { "addr", "addr", "addr" };
-    static const char *const of_area[] = { "va_start", "va_end", "vm" };
+    static const KtMember of_vm[] = {
+        KT_M_VM_ADDR, KT_M_VM_ADDR, KT_M_VM_ADDR,
+    };
+    static const KtMember of_area[] = {
+        KT_M_AREA_START, KT_M_AREA_END, KT_M_AREA_VM,
+    };
 
     *at = (VmLayouts) { { .type = "vm_struct" }, { .type = "vmap_area" } };
     if (!find_vm_layout(w, &at->vm, of_vm) ||

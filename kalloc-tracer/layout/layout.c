@@ -9,6 +9,7 @@
 enum {
 #define KT_USE(id, ...) USE_##id,
 #define KT_MEMBER(...)
+#define KT_SOME(...)
 #include "kalloc-tracer/layout/members.def"
     USE__COUNT
 };
@@ -18,15 +19,18 @@ static const struct {
 } uses[USE__COUNT] = {
 #define KT_USE(id, purpose, without) [USE_##id] = { purpose, without },
 #define KT_MEMBER(...)
+#define KT_SOME(...)
 #include "kalloc-tracer/layout/members.def"
 };
 
 static const struct {
     const char *names;
     uint8_t use;
+    bool some;
 } rows[KT_M__COUNT] = {
 #define KT_USE(...)
-#define KT_MEMBER(id, use, names) [KT_M_##id] = { names, USE_##use },
+#define KT_MEMBER(id, use, names) [KT_M_##id] = { names, USE_##use, false },
+#define KT_SOME(id, use, names) [KT_M_##id] = { names, USE_##use, true },
 #include "kalloc-tracer/layout/members.def"
 };
 
@@ -96,7 +100,8 @@ bool kt_member_row(const GsKernel *k, unsigned i, KtMemberRow *out)
     }
     *out = (KtMemberRow) {
         .names = rows[i].names, .purpose = uses[rows[i].use].purpose,
-        .without = uses[rows[i].use].without,
+        .without = rows[i].some ? "other versions or configurations have it" :
+                                  uses[rows[i].use].without,
     };
     out->found = find(k, i, &out->at, &size);
     return true;

@@ -13,10 +13,11 @@
 /** KT_NO_MEMBER - the offset of a member that is not known. */
 #define KT_NO_MEMBER UINT32_MAX
 
-/** KtMember - KT_M_* for each KT_MEMBER() of members.def */
+/** KtMember - KT_M_* for each row of members.def */
 typedef enum KtMember {
 #define KT_USE(...)
 #define KT_MEMBER(id, ...) KT_M_##id,
+#define KT_SOME KT_MEMBER
 #include "kalloc-tracer/layout/members.def"
     KT_M__COUNT
 } KtMember;

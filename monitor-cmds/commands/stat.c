@@ -311,6 +311,35 @@ static void print_parts(McOut *out, const Row *row)
     mc_figures(out, NULL, (const McColumn *)columns->data, row);
 }
 
+/* Print the members of kernel structs that are read. Without types,
+ * types.learned says which are known. */
+static void print_members(McOut *out)
+{
+    g_autoptr(GArray) columns = g_array_new(TRUE, FALSE, sizeof(McColumn));
+    g_autoptr(GArray) at = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    g_autoptr(GStringChunk) texts = g_string_chunk_new(4096);
+    const GsKernel *k = out->ctx->kernel;
+    KtMemberRow row;
+
+    for (unsigned i = 0; kt_member_row(k, i, &row); i++) {
+        g_autofree char *name = g_strndup(row.names, strcspn(row.names, "|"));
+        g_autofree char *key = g_strconcat("member.", name, NULL);
+        g_autofree char *lacks = g_strdup_printf("%s; not here: %s",
+                                                 row.purpose, row.without);
+        const uint64_t offset = row.at;
+
+        add_number(columns, g_string_chunk_insert(texts, key),
+                   i * sizeof(uint64_t), row.found ? row.purpose :
+                   g_string_chunk_insert(texts, lacks), 0);
+        if (!row.found) {
+            g_array_index(columns, McColumn, i).get = get_unknown;
+        }
+        g_array_append_val(at, offset);
+    }
+    mc_figures(out, "members of the kernel's structs, in bytes",
+               (const McColumn *)columns->data, at->data);
+}
+
 bool mc_cmd_stat(McOut *out, const McArgs *args, GError **errp)
 {
     KtTracer *t = out->ctx->tracer;
@@ -343,6 +372,10 @@ bool mc_cmd_stat(McOut *out, const McArgs *args, GError **errp)
     print_counters(out, &row);
     if (out->ctx->hook) {
         mc_figures(out, "hooks", hooks_columns, &row);
+    }
+    if (out->verbose && out->ctx->kernel &&
+        gs_kernel_has_types(out->ctx->kernel)) {
+        print_members(out);
     }
     mc_figures_end(out);
     if (out->verbose) {

@@ -16,7 +16,7 @@
 static bool refuse(const char *path, const char *what, GError **errp)
 {
     g_set_error(errp, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-                "%s: not what scripts/sweep --json writes: %s", path, what);
+                "%s: not what sweep --json writes: %s", path, what);
     return false;
 }
 

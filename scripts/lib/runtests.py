@@ -145,10 +145,11 @@ reports       speedscope                5   full     readers
 reports       test_export_sums          30  full     readers heaptrack
               k:arm64-6.12/long
 reports       test_findings             30  full     findings multitool/long
-reports       test_health               30  default
+reports       test_health               30  default  syzkaller/long
 reports       test_identity             30  full
-reports       test_sick                 120 full     k:6.1/long
-              k:arm64-6.12/long k:lockdep-6.12/long syzkaller/long
+reports       test_sick                 120 full     k:5.10/long
+              k:6.18/long k:7.3/long k:arm64-6.12/long k:lockdep-6.12/long
+              syzkaller/long
 reports       test_syzkaller            30  long     syzkaller
 options       test_boot_options         120 full
 options       test_few_symbols          120 default

@@ -253,7 +253,9 @@ def test_repeat(tmp):
     assert not good and lines[-1] == '3 passed, 1 failed, 0 skipped', lines
     assert os.listdir(tmp).count('fake-rare.1.log') == 1, os.listdir(tmp)
     assert not glob.glob(os.path.join(tmp, '*.[234].log'))
-    # The user ends it in the third run.
+    # The user ends it in the third run. A shell starts what it runs in the
+    # background with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     out, begin = io.StringIO(), time.monotonic()
     threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
     repeat_job(job('long', f'import time\n{GOOD}\ntime.sleep(0.4)'), 1000,

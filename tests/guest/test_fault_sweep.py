@@ -22,12 +22,13 @@ from scripts.lib.prepared import ROOT
 MODULES = ('good', 'late', 'name', 'loop', 'swallow', 'errptr', 'double',
            'put', 'null', 'retry')
 # Module -> its verdict, and a function of the symptom's stack. The functions of
-# module_init() and module_exit() have a second name.
+# module_init() and module_exit() have a second name: the kernel's log has the
+# one of the source.
 EXPECTED = {
     'name': ('leak', 'dev_set_name'),
     'loop': ('leak', 'kf_fill'),
     'null': ('oops', 'kf_set'),
-    'swallow': ('bug', 'cleanup_module'),
+    'swallow': ('bug', 'kf_swallow_exit'),
     'errptr': ('oops', 'kf_clean_up'),
     'double': ('ka-error', 'init_module'),
     'put': ('ka-error', 'init_module'),

@@ -159,6 +159,13 @@ def place_of(stack):
     return first and health.source_function(first.function)
 
 
+def about(number):
+    """Return a number in words that are the same in the next run of a loop,
+    which ends by the time."""
+    return str(number) if number < 100 else \
+        f'more than {10 ** (len(str(number)) - 1)}'
+
+
 def hang_stack(run):
     """Return (stack, line about it) of what does not end: a task that waits,
     the last call that failed, a vCPU that does not idle."""
@@ -170,8 +177,8 @@ def hang_stack(run):
             hung[0].stack, head.strip()
     if run['made'] > 1:
         return run['faults'][-1]['frames'].split(), \
-            f"{run['made']} calls were made to fail; the stack is that of " \
-            'the last'
+            f"{about(run['made'])} calls were made to fail; the stack is " \
+            'that of the last'
     busy = [s for s in run['vcpus'] if s and 'idle' not in ' '.join(s)]
     return (busy[0], 'the stack is that of a vCPU') if busy else ((), '')
 

@@ -19,7 +19,7 @@ unsigned gs_arch_number(const GsArch *arch)
 {
     unsigned i = 0;
 
-    while (archs[i] != arch) {
+    while (i < G_N_ELEMENTS(archs) - 1 && archs[i] != arch) {
         i++;
     }
     return i;

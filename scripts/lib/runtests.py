@@ -87,6 +87,7 @@ farm          test_farm_boots           120 long     farm
 farm          test_farm_bugs            120 default  farm
 farm          test_farm_engines         120 full     farm slurm
 farm          test_farm_pages           120 full     farm
+farm          test_farm_sick            120 long     farm k:lockdep-6.12
 farm          test_farm_use             120 default  farm
 farm          test_farm_vms             120 full     farm slurm
 farm          test_farm_work            120 full     farm

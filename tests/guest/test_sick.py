@@ -20,8 +20,7 @@ import subprocess
 import tempfile
 import xml.etree.ElementTree as ET
 
-from lib import oracle, programs
-from lib.sick import CALM, SICK
+from lib import oracle, programs, sick
 from lib.tap import Tap
 from scripts.lib.prepared import ROOT, paths
 
@@ -99,7 +98,7 @@ def syzkaller_titles(console):
 
 
 def check(tap, kernel, run, guests):
-    wanted = sorted({(g.kind, g.title) for g in guests if g.title})
+    wanted = sorted({(g.kind, g.title) for g in guests})
     found = sorted((f['kind'], f['title']) for f in run.findings)
     tap.ok(found == wanted, f'{kernel}: the findings are as wanted: ' +
            ', '.join(g.name for g in guests),
@@ -130,10 +129,8 @@ def check(tap, kernel, run, guests):
 
 def boots(kernel, short):
     """Yield the guests of each boot: those that can go on together."""
-    guests = [g.on(kernel) for g in SICK if g.title and (
-        kernel in g.kernels or not g.kernels and kernel != 'lockdep-6.12') and
-        (g.name in QUICK or not short)]
-    together = [g for g in guests if not g.alone and g.words == CALM and
+    guests = [g for g in sick.on(kernel) if g.name in QUICK or not short]
+    together = [g for g in guests if not g.alone and g.words == sick.CALM and
                 not g.options]
     if together:
         yield together
@@ -179,10 +176,10 @@ def main():
     ap = programs.arguments(__doc__, short=', '.join(QUICK), smp=False)
     ap.add_argument('--only', choices=('well', 'sick'))
     args, tap = programs.parse(ap, kernels=None), Tap()
-    sick = () if args.only == 'well' else args.kernel or KERNELS
+    kernels = () if args.only == 'well' else args.kernel or KERNELS
     well = () if args.only == 'sick' else args.kernel or WELL_KERNELS
     with tempfile.TemporaryDirectory(prefix='ka-sick.') as tmp:
-        for kernel in sick:
+        for kernel in kernels:
             if is_prepared(tap, kernel):
                 test_sick(tap, tmp, kernel, args.short)
     for kernel in well:

@@ -17,7 +17,7 @@ class Sick:
     """A guest.
 
     script   what it runs, in a shell
-    title    of the finding, or None
+    title    of the finding
     kind     of the finding
     status   of sweep
     alone    nothing else can be done in the same boot
@@ -30,8 +30,8 @@ class Sick:
     """
     name: str
     script: str
-    title: str = None
-    kind: str = None
+    title: str
+    kind: str
     status: int = 1
     alone: bool = False
     syzkaller: object = True
@@ -96,3 +96,9 @@ SICK = (
     Sick('sleep while atomic', way('sleep'), 'BUG: sleeping function called '
          'from invalid context in ka_sick_sleep', 'atomic', kernels=LOCKDEP),
 )
+
+
+def on(kernel):
+    """Return the guests of a kernel, with its titles."""
+    return [g.on(kernel) for g in SICK if kernel in g.kernels or
+            not g.kernels and kernel not in LOCKDEP]

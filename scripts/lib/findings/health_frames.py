@@ -49,7 +49,9 @@ WARN = (re.compile(rf'{AT_PC.pattern}|--- interrupt: \d+ at {FUNC}'), TRACE), \
     STACK
 
 # Functions that only report, or do the work of their caller: a report is named
-# after the caller. Parts of names, by subject.
+# after the caller. Parts of names, by subject. Which ones count is a fact of
+# syzkaller's titles (its pkg/report/linux.go, 351cb5cf1aae), like the anchors
+# below: with another list the same bug has another title.
 SKIPPED = {
     'checkers': r'__sanitizer|__asan|kasan|hwasan|__msan|kmsan|'
         r'kcsan_setup_watchpoint|check_memory_region|check_heap_object|'

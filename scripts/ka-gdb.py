@@ -18,9 +18,10 @@
   ka symbols    load the symbols of the kernel, its modules and BPF programs
                 that run now, with what gdb needs to walk their stacks
 
-Unless gdb has a symbol file, it gets these symbols at the first stop, and new
-ones when modules have come or gone: `set ka-auto-symbols off` ends this. With
-them, frames of interrupts and exceptions are printed by name.
+Unless gdb has a symbol file, it gets these symbols at once if it is attached,
+else at the first stop, and new ones when modules have come or gone: `set
+ka-auto-symbols off` ends this. With them, frames of interrupts and exceptions
+are printed by name.
 
 Nothing of it is needed: all answers are the monitor's.
 """
@@ -51,13 +52,24 @@ def monitor(line):
     return text.replace('\r', '')
 
 
+def address_of(value, word):
+    """Return a value of gdb as an address in hex. WORD: how it was written. A
+    convenience variable that nobody has set is void."""
+    if value.type.code == gdb.TYPE_CODE_VOID:
+        raise gdb.GdbError(f'ka: {word} has no value')
+    try:
+        return f'{int(value) & 0xffffffffffffffff:x}'
+    except (gdb.error, TypeError) as e:
+        raise gdb.GdbError(f'ka: {word} is no address: {e}') from e
+
+
 def evaluate(word):
     """Return the address that a gdb expression means, in hex."""
     try:
         value = gdb.parse_and_eval(word)
     except gdb.error as e:
         raise gdb.GdbError(f'ka: {word}: {e}') from e
-    return f'{int(value) & 0xffffffffffffffff:x}'
+    return address_of(value, word)
 
 
 def split(text):
@@ -251,6 +263,17 @@ class Symbols:
             os.unlink(self.path)
         os.rmdir(self.folder)
 
+    def begin(self):
+        """Load the symbols of a VM to which gdb is attached already, and say
+        what was loaded, or why nothing."""
+        if not gdb.selected_thread() or not self.auto.value or \
+                gdb.current_progspace().filename:
+            return
+        try:
+            gdb.write(f'ka: {self.load()}\n')
+        except gdb.GdbError as e:
+            gdb.write(f'{e}\n')
+
     def on_stop(self, event):
         """Load what is new. A VM without ka, or whose kernel is not found yet,
         is no error here."""
@@ -398,7 +421,7 @@ class KaFunction(gdb.Function):
         super().__init__('_ka')
 
     def invoke(self, address):
-        va = f'{int(address) & 0xffffffffffffffff:x}'
+        va = address_of(address, '$_ka(): the argument')
         row = block_at(va)
         return summary(row, va) if row else 'no block'
 
@@ -459,7 +482,7 @@ class KaStructFunction(gdb.Function):
         super().__init__('_ka_struct')
 
     def invoke(self, expression, address):
-        va = f'{int(address) & 0xffffffffffffffff:x}'
+        va = address_of(address, '$_ka_struct(): the address')
         value = value_of(rows_of(f'struct {expression.string()} {va} --zero'))
         if isinstance(value, str):
             return value
@@ -469,6 +492,7 @@ class KaStructFunction(gdb.Function):
 SYMBOLS = Symbols(KaAutoSymbols())
 NamedFrames()
 gdb.events.stop.connect(SYMBOLS.on_stop)
+SYMBOLS.begin()
 Ka()
 KaBacktrace()
 KaFunction()

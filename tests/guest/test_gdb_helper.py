@@ -62,6 +62,19 @@ with Guest(name='gdb-helper', end='shell', plugin_opts='pages=on') as g:
                    'ka show (char *)$p+8 -s', 'ka show &nothing')
         assert said.count('> +8 ') == 2, said
         assert 'ka: &nothing: No symbol' in said, said
+    with tap.test('a variable that nobody has set is named in one line'):
+        said = gdb(g, 'ka show $nosuch', 'print $_ka($nosuch)',
+                   'print $_ka_struct("file.f_flags", $nosuch)')
+        assert 'ka: $nosuch has no value' in said, said
+        assert '$_ka(): the argument has no value' in said, said
+        assert '$_ka_struct(): the address has no value' in said, said
+        assert 'Exception' not in said and 'Traceback' not in said, said
+    with tap.test('symbols are loaded when gdb is attached already'):
+        va, name = row['alloc'][0], row['alloc_symbols'][0].split('+')[0]
+        said = gdb(g, f'info symbol {va}')
+        assert re.search(rf'^{re.escape(name)} \+ \d+ in section', said,
+                         re.M), said
+        assert re.search(r'^ka: .*symbols', said, re.M), said
     with tap.test('$_ka() is the block in one line'):
         said = gdb(g, f'print $_ka({inside:#x})', 'print $_ka(0x1234)')
         assert (f'A {row["va"]}-{row["end"]} ({row["requested"]}/'

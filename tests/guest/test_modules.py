@@ -53,8 +53,15 @@ def is_whole(row, without):
     return row['stop'] == 'user' or (without and row['stop'] == 'end')
 
 
+def printed(guest):
+    """Return what the module said: (site, address). On the console a line may
+    be in the midst of one of the shell's; the kernel's log has it whole."""
+    return re.findall(r'ka_life: (\w+)=([0-9a-f]{16})',
+                      guest.shell('dmesg | grep ka_life:'))
+
+
 def check_module(guest, n, without):
-    said = re.findall(r'ka_life: (\w+)=([0-9a-f]{16})', guest.console)
+    said = printed(guest)
     truth = Counter(said)
     assert sum(truth.values()) == 3 * n, f'{len(said)} lines of the module'
     found = Counter()
@@ -104,7 +111,7 @@ def check_off(guest, without):
     guest.shell('rmmod ka_leaky; insmod /share/ka_life.ko')
     guest.hmp_qmp('ka on')
     guest.shell('rmmod ka_life')
-    va = re.findall(r'ka_life_site_exit=([0-9a-f]{16})', guest.console)[-1]
+    va = [va for site, va in printed(guest) if site == 'ka_life_site_exit'][-1]
     row = max(lives(guest, va), key=lambda r: r['alloc_us'])
     made, gone = plain(row['alloc_symbols']), plain(row['free_symbols'])
     assert made[0] == 'ka_life_site_exit[ka_life]', made

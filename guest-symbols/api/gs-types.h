@@ -29,6 +29,11 @@ typedef enum GsErrorCode {
     GS_ERROR_GUEST,         /* guest memory unreadable or inconsistent */
 } GsErrorCode;
 
+/** gs_fail() - set an error. Returns: NULL, which is false, too: a function
+ *  that fails returns it. */
+void *gs_fail(GError **errp, GsErrorCode code, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+
 /* ---- guest memory ------------------------------------------------------- */
 
 /**

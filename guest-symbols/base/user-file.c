@@ -21,9 +21,8 @@ static bool read_all(int fd, uint8_t *buf, size_t len, GError **errp)
             continue;
         }
         if (n <= 0) {
-            g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s",
-                        n ? g_strerror(errno) : "became shorter while read");
-            return false;
+            return gs_fail(errp, GS_ERROR_IO, "%s",
+                           n ? g_strerror(errno) : "became shorter while read");
         }
         done += n;
     }
@@ -36,23 +35,19 @@ static GBytes *read_open_file(int fd, uint64_t max, GError **errp)
     uint8_t *buf;
 
     if (fd < 0 || fstat(fd, &st) < 0) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "%s", g_strerror(errno));
-        return NULL;
+        return gs_fail(errp, GS_ERROR_IO, "%s", g_strerror(errno));
     }
     if (!S_ISREG(st.st_mode)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not a regular file");
-        return NULL;
+        return gs_fail(errp, GS_ERROR_IO, "not a regular file");
     }
     if ((uint64_t)st.st_size > max) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "%" PRIu64 " bytes; the limit is %" PRIu64,
-                    (uint64_t)st.st_size, max);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT, "%" PRIu64
+                       " bytes; the limit is %" PRIu64, (uint64_t)st.st_size,
+                       max);
     }
     buf = g_try_malloc(st.st_size + 1);
     if (!buf) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
-        return NULL;
+        return gs_fail(errp, GS_ERROR_IO, "not enough memory");
     }
     if (!read_all(fd, buf, st.st_size, errp)) {
         g_free(buf);

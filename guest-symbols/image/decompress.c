@@ -240,16 +240,13 @@ GBytes *gs_decompress(const uint8_t *data, size_t len, GError **errp)
     Out out = { .max = MIN(OUT_MAX, (uint64_t)len * OUT_MAX_RATIO) };
 
     if (!c || len < 8) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "not a compressed kernel");
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT, "not a compressed kernel");
     }
     if (!c->unpack) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "%s compression is not supported: unpack it first "
-                    "(scripts/extract-vmlinux of the kernel's sources)",
-                    c->name);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_UNSUPPORTED,
+                       "%s compression is not supported: unpack it first "
+                       "(scripts/extract-vmlinux of the kernel's sources)",
+                       c->name);
     }
     out.cap = size_hint(data, len, out.max);
     out.data = g_malloc(out.cap);

@@ -48,16 +48,14 @@ static bool elf_header(Elf *elf, GError **errp)
     if (h.e_ident[EI_CLASS] != ELFCLASS64 ||
         h.e_ident[EI_DATA] != ELFDATA2LSB ||
         !known_machine(GUINT16_FROM_LE(h.e_machine))) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "ELF: class %u, data %u, machine %u is not x86-64, arm64 "
-                    "or riscv64", h.e_ident[EI_CLASS], h.e_ident[EI_DATA],
-                    GUINT16_FROM_LE(h.e_machine));
-        return false;
+        return gs_fail(errp, GS_ERROR_UNSUPPORTED,
+                       "ELF: class %u, data %u, machine %u is not x86-64, "
+                       "arm64 or riscv64", h.e_ident[EI_CLASS],
+                       h.e_ident[EI_DATA], GUINT16_FROM_LE(h.e_machine));
     }
     if (GUINT16_FROM_LE(h.e_type) == ET_REL) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "ELF: a relocatable object (a module?), not a kernel");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "ELF: a relocatable object (a module?), not a kernel");
     }
     elf->machine = GUINT16_FROM_LE(h.e_machine);
     elf->phoff = GUINT64_FROM_LE(h.e_phoff);
@@ -191,15 +189,13 @@ bool gs_image_fill_elf(GsImage *img, GError **errp)
         elf_fill_segments(img, &elf);
     }
     if (!img->sections->len) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "ELF: no loaded section lies inside the file");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "ELF: no loaded section lies inside the file");
     }
     if (elf.contents / SHARERS_MAX > len) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "ELF: sections of %" G_GINT64_MODIFIER "u bytes in a file "
-                    "of %zu", elf.contents, len);
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT, "ELF: sections of %"
+                       G_GINT64_MODIFIER "u bytes in a file of %zu",
+                       elf.contents, len);
     }
     return true;
 }

@@ -39,20 +39,18 @@ static GBytes *unpack_part(GBytes *outer, uint64_t at, uint64_t len,
     const uint8_t *data = g_bytes_get_data(outer, &total);
 
     if (at > total || len > total - at) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "%s: payload at 0x%" G_GINT64_MODIFIER "x of 0x%"
-                    G_GINT64_MODIFIER "x bytes lies beyond the file's 0x%zx",
-                    what, at, len, total);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT, "%s: payload at 0x%"
+                       G_GINT64_MODIFIER "x of 0x%" G_GINT64_MODIFIER
+                       "x bytes lies beyond the file's 0x%zx", what, at, len,
+                       total);
     }
     if (gs_has_magic(data + at, len, 0, ELFMAG)) {
         return g_bytes_new_from_bytes(outer, at, len);
     }
     if (!gs_compression_name(data + at, len)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "%s: payload at 0x%" G_GINT64_MODIFIER "x is compressed "
-                    "in an unknown way", what, at);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_UNSUPPORTED, "%s: payload at 0x%"
+                       G_GINT64_MODIFIER "x is compressed in an unknown way",
+                       what, at);
     }
     return gs_decompress(data + at, len, errp);
 }
@@ -89,10 +87,9 @@ static GBytes *peel_bzimage(GBytes *outer, GError **errp)
         return NULL;
     }
     if (version < 0x208) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "bzImage: boot protocol %u.%02u is older than 2.08",
-                    version >> 8, version & 0xff);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_UNSUPPORTED,
+                       "bzImage: boot protocol %u.%02u is older than 2.08",
+                       version >> 8, version & 0xff);
     }
     return unpack_part(outer, ((sects ? sects : 4) + 1) * 512ull + at,
                        payload, "bzImage", errp);
@@ -257,9 +254,9 @@ GsImage *gs_image_new(GBytes *bytes, GError **errp)
         form = forms[i].is(data, len) ? &forms[i] : NULL;
     }
     if (!form) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "neither bzImage, ELF vmlinux, raw Image nor System.map");
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "neither bzImage, ELF vmlinux, raw Image nor "
+                       "System.map");
     }
     if (!form->fill(img, errp)) {
         return NULL;

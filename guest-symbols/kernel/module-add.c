@@ -44,10 +44,9 @@ bool gs_kernel_add_module_data(GsKernel *k, uint64_t module_va,
     };
 
     if (!size || base > UINT64_MAX - size) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
-                    "module %s: %" PRIu64 " bytes at 0x%" PRIx64
-                    " are no memory area", name, size, base);
-        return false;
+        return gs_fail(errp, GS_ERROR_GUEST, "module %s: %" PRIu64
+                       " bytes at 0x%" PRIx64 " are no memory area", name, size,
+                       base);
     }
     g_strlcpy(info.name, name, sizeof(info.name));
     return gs_modules_add(k->modules, k->orc, module_va, &info, errp);
@@ -88,10 +87,9 @@ bool gs_kernel_add_bpf(GsKernel *k, const GsMem *mem, uint64_t ksym_va,
     uint64_t start, end;
 
     if (!read_bpf(k, mem, ksym_va, &start, &end, name, sizeof(name))) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
-                    "unreadable or senseless struct bpf_ksym at 0x%" PRIx64,
-                    ksym_va);
-        return false;
+        return gs_fail(errp, GS_ERROR_GUEST,
+                       "unreadable or senseless struct bpf_ksym at 0x%" PRIx64,
+                       ksym_va);
     }
     sym.va = start;
     return gs_kernel_add_module_data(k, ksym_va, "bpf", start, end - start,

@@ -36,9 +36,9 @@ static bool is_number(const char *s)
 
 static bool fail_form(const char *expr, GError **errp)
 {
-    g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                "\"%s\": a struct is [module:]name[:number][.member...]", expr);
-    return false;
+    return gs_fail(errp, GS_ERROR_FORMAT,
+                   "\"%s\": a struct is [module:]name[:number][.member...]",
+                   expr);
 }
 
 static bool parse(const char *expr, Expr *e, GError **errp)
@@ -150,10 +150,10 @@ static GsStruct *of_module(const GsKernel *k, const Expr *e, GError **errp)
     if (!ids->len) {
         g_autofree char *near = gs_struct_near(btf, e->name);
 
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "\"%s\": no struct or union of that name in module %s%s%s",
-                    e->name, e->module, *near ? "; near: " : "", near);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "\"%s\": no struct or union of that name in module "
+                       "%s%s%s", e->name, e->module, *near ? "; near: " : "",
+                       near);
     }
     return of_types(e, btf, ids, is_own(btf, ids) ? source : "BTF", errp);
 }

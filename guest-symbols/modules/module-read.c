@@ -100,18 +100,16 @@ bool gs_module_shape_init(GsModuleShape *s, const GsBtf *btf, GError **errp)
 {
     *s = (GsModuleShape) { 0 };
     if (!btf) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "modules: the kernel has no BTF to tell how its "
-                    "struct module is laid out");
-        return false;
+        return gs_fail(errp, GS_ERROR_UNSUPPORTED,
+                       "modules: the kernel has no BTF to tell how its struct "
+                       "module is laid out");
     }
     if (!gs_btf_type_size(btf, "module", &s->size) || s->size > MAX_STRUCT ||
         !gs_btf_member(btf, "module", "name", &s->name, &s->name_size) ||
         !(shape_mem(s, btf) || shape_layouts(s, btf))) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "modules: struct module of this kernel has neither mem[] "
-                    "nor core_layout");
-        return false;
+        return gs_fail(errp, GS_ERROR_UNSUPPORTED,
+                       "modules: struct module of this kernel has neither "
+                       "mem[] nor core_layout");
     }
     shape_optional(s, btf);
     return true;

@@ -22,9 +22,7 @@
 
 bool gs_module_fail(GError **errp, const char *what, uint64_t va)
 {
-    g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
-                "module: %s at 0x%" PRIx64, what, va);
-    return false;
+    return gs_fail(errp, GS_ERROR_GUEST, "module: %s at 0x%" PRIx64, what, va);
 }
 
 static bool has_room(const GsMem *mem, size_t len)

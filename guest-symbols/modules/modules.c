@@ -187,10 +187,9 @@ static Module *module_new_locked(GsModules *m, uint64_t va,
     }
     if (!room) {
         module_free(mod);
-        g_set_error(errp, GS_ERROR, GS_ERROR_GUEST,
-                    "module %s: no room for yet more symbol names",
-                    info->name);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_GUEST,
+                       "module %s: no room for yet more symbol names",
+                       info->name);
     }
     qsort(mod->syms, mod->n_syms, sizeof(Sym), sym_cmp);
     size_symbols(mod);

@@ -47,9 +47,8 @@ static bool open_file(File *f, const void *data, size_t len, GError **errp)
     gs_bytes_init(&f->c, data, len, "ELF header");
     if (len < SELFMAG || memcmp(data, ELFMAG, SELFMAG) ||
         !take(f, 0, &h, sizeof(h))) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "not an ELF file, as a kernel with a profile has to be");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "not an ELF file, as a kernel with a profile has to be");
     }
     f->entry = GUINT64_FROM_LE(h.e_entry);
     f->shoff = GUINT64_FROM_LE(h.e_shoff);
@@ -149,18 +148,16 @@ static GsSymtab *read_symbols(const File *f, GError **errp)
     uint64_t at, n;
 
     if (!find_symtab(f, &syms, &names)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_NO_SYMBOLS,
-                    "no symbol table (.symtab): is the file stripped?");
-        return NULL;
+        return gs_fail(errp, GS_ERROR_NO_SYMBOLS,
+                       "no symbol table (.symtab): is the file stripped?");
     }
     at = MIN(GUINT64_FROM_LE(syms.sh_offset), f->c.len);
     n = GUINT64_FROM_LE(syms.sh_size) / sizeof(Elf64_Sym);
     for (uint64_t i = 0; i < n; i++) {
         if (!add_symbol(f, at + i * sizeof(Elf64_Sym), &names, tab)) {
-            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                        "symbol %u of the file is cut off, or its name too "
-                        "long or not readable", (unsigned)i);
-            return NULL;
+            return gs_fail(errp, GS_ERROR_FORMAT,
+                           "symbol %u of the file is cut off, or its name too "
+                           "long or not readable", (unsigned)i);
         }
     }
     return g_steal_pointer(&tab);
@@ -219,10 +216,9 @@ static bool load_text(GsKernel *k, GError **errp)
         }
     }
     if (!n) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "no code where the kernel starts, at 0x%"
-                    G_GINT64_MODIFIER "x, or above", k->start);
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "no code where the kernel starts, at 0x%"
+                       G_GINT64_MODIFIER "x, or above", k->start);
     }
     k->text[0] = all;
     return gs_orc_set_load(k->orc, image, text, n, NULL, errp);
@@ -234,10 +230,9 @@ static bool find_function(const GsKernel *k, const char *name, GsSymbol *sym,
     if (gs_symtab_lookup(k->symtab, name, sym)) {
         return true;
     }
-    g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                "no symbol \"%s\", where the profile says that it starts",
-                name);
-    return false;
+    return gs_fail(errp, GS_ERROR_FORMAT,
+                   "no symbol \"%s\", where the profile says that it starts",
+                   name);
 }
 
 static bool load(GsKernel *k, GBytes *bytes, const GsElfOptions *o,

@@ -60,9 +60,8 @@ static GsKernel *read_kernel(const GsArch *arch, GsGuestCopy *copy,
     k = gs_kernel_new_from_image(arch, gs_image_new_memory(copy), no_kallsyms,
                                  &err);
     if (gs_guest_copy_full(copy)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "mem= leaves too little memory to read a kernel there");
-        return NULL;
+        return gs_fail(errp, GS_ERROR_UNSUPPORTED,
+                       "mem= leaves too little memory to read a kernel there");
     }
     if (!k) {
         g_propagate_error(errp, g_steal_pointer(&err));
@@ -80,8 +79,7 @@ static GsKernel *read_extent(const GsArch *arch, const GsMem *mem,
     GsKernel *k;
 
     if (!copy) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_IO, "not enough memory");
-        return NULL;
+        return gs_fail(errp, GS_ERROR_IO, "not enough memory");
     }
     k = read_kernel(arch, copy, mem->no_kallsyms, errp);
     if (!k) {
@@ -99,10 +97,8 @@ GsKernel *gs_kernel_new_from_memory(const GsArch *arch, const GsMem *mem,
     uint64_t start, end;
 
     if (!find_extent(arch, mem, va, &start, &end)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "0x%" G_GINT64_MODIFIER "x is not where a kernel's image "
-                    "is mapped", va);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT, "0x%" G_GINT64_MODIFIER
+                       "x is not where a kernel's image is mapped", va);
     }
     return read_extent(arch, mem, start, end, errp);
 }
@@ -175,10 +171,9 @@ GsKernel *gs_kernel_new_from_extent(const GsArch *arch, const GsMem *mem,
                                     GError **errp)
 {
     if (!is_extent(arch, start, end)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "0x%" G_GINT64_MODIFIER "x-0x%" G_GINT64_MODIFIER "x is "
-                    "not where a kernel's image can be", start, end);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT, "0x%" G_GINT64_MODIFIER "x-0x%"
+                       G_GINT64_MODIFIER
+                       "x is not where a kernel's image can be", start, end);
     }
     return read_extent(arch, mem, start, end, errp);
 }

@@ -26,8 +26,7 @@ GBytes *gs_kernel_read_file(const char *path, GError **errp)
     g_autoptr(GBytes) bytes = gs_file_read(path, FILE_SIZE_MAX, errp);
 
     if (bytes && !g_bytes_get_size(bytes)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "empty file");
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT, "empty file");
     }
     return g_steal_pointer(&bytes);
 }
@@ -235,9 +234,8 @@ bool gs_kernel_load_tables(GsKernel *k, GError **errp)
     find_templates(k);
     k->banner = gs_banner_find(k->image, k->symtab, &k->banner_va);
     if (!k->banner) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "no \"Linux version\" banner in the image");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "no \"Linux version\" banner in the image");
     }
     return load_btf(k, errp) &&
            gs_orc_set_load_image(k->orc, k->image, errp);

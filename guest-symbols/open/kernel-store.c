@@ -135,8 +135,7 @@ static bool take_ranges(GsBytes *c, GsRange *r, size_t *n)
 
 static bool set_fail(GError **errp, const GsBytes *c, const char *what)
 {
-    g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "%s: %s", c->what, what);
-    return false;
+    return gs_fail(errp, GS_ERROR_FORMAT, "%s: %s", c->what, what);
 }
 
 static bool take_head(GsBytes *c, GsKernel *k, GError **errp)

@@ -117,9 +117,7 @@ static GsBtf *btf_of_section(Elf_Scn *scn, GError **errp)
     Elf_Data *data = elf_getdata(scn, NULL);
 
     if (!data || !data->d_buf) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "its .BTF section is empty");
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT, "its .BTF section is empty");
     }
     return gs_btf_new(data->d_buf, data->d_size, errp);
 }
@@ -148,16 +146,14 @@ static bool read_elf(GsTypesFile *f, Elf *elf, GError **errp)
     if (!gelf_getehdr(elf, &ehdr) ||
         ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
         ehdr.e_ident[EI_DATA] != ELFDATA2LSB) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "not an ELF file of 64 bits, little-endian");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "not an ELF file of 64 bits, little-endian");
     }
     scn = section_named(elf, ".BTF", &shdr);
     if (!scn && !has_dwarf(elf)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "this ELF file has no types: it needs a .BTF section, or "
-                    "debug info (CONFIG_DEBUG_INFO)");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "this ELF file has no types: it needs a .BTF section, "
+                       "or debug info (CONFIG_DEBUG_INFO)");
     }
     f->arch = gs_arch_of_machine(ehdr.e_machine);
     f->banner = find_banner(elf);
@@ -232,10 +228,9 @@ static bool read_file(GsTypesFile *f, const char *path, int fd, GError **errp)
     case FORM_BTF:
         return read_raw(f, path, errp);
     case FORM_OTHER:
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "not a file with types: use BTF, or an ELF file with a "
-                    ".BTF section or with debug info");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "not a file with types: use BTF, or an ELF file with a "
+                       ".BTF section or with debug info");
     default:
         return false;
     }

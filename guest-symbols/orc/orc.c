@@ -317,10 +317,9 @@ static Row *rows_new(const GsOrcRaw *raw, const Layout *l, size_t n)
 static bool is_near(uint64_t first, uint64_t last, GError **errp)
 {
     if (last - first > UINT32_MAX) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "ORC tables: addresses from 0x%" PRIx64 " to 0x%" PRIx64
-                    " are too far apart", first, last);
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT, "ORC tables: addresses from 0x%"
+                       PRIx64 " to 0x%" PRIx64 " are too far apart", first,
+                       last);
     }
     return true;
 }
@@ -397,15 +396,14 @@ static bool raw_check(const GsOrcRaw *raw, GError **errp)
     size_t n = raw->ip_len / 4;
 
     if (!n || raw->ip_len % 4 || raw->orc_len != n * ENTRY_SIZE) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "ORC tables: %zu bytes of addresses do not go with "
-                    "%zu bytes of entries", raw->ip_len, raw->orc_len);
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "ORC tables: %zu bytes of addresses do not go with %zu "
+                       "bytes of entries", raw->ip_len, raw->orc_len);
     }
     if (n > MAX_ENTRIES) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "ORC tables: %zu entries are more than any kernel has", n);
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "ORC tables: %zu entries are more than any kernel has",
+                       n);
     }
     return true;
 }

@@ -266,11 +266,10 @@ static bool choose_encoding(Decoder *d, GError **errp)
     }
     *d = chosen;
     if (!found) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "kallsyms: %u symbols (as in Linux %s), but their "
-                    "addresses follow no known encoding", d->parts.n,
-                    d->parts.layout->since);
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "kallsyms: %u symbols (as in Linux %s), but their "
+                       "addresses follow no known encoding", d->parts.n,
+                       d->parts.layout->since);
     }
     return true;
 }
@@ -301,10 +300,9 @@ static GsSymtab *read_symbols(const Decoder *d, GError **errp)
         if (!gs_kallsyms_spend(&d->area, SYMBOL_STEPS) ||
             !gs_kallsyms_name(&d->area, &pos, &data) ||
             !gs_symtab_add_coded(tab, address(d, i), at)) {
-            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                        "kallsyms: symbol %u of %u has no sensible name", i,
-                        d->parts.n);
-            return NULL;
+            return gs_fail(errp, GS_ERROR_FORMAT,
+                           "kallsyms: symbol %u of %u has no sensible name", i,
+                           d->parts.n);
         }
     }
     gs_symtab_seal(tab, d->img);
@@ -331,15 +329,13 @@ static bool plausible(const GsImage *img, const GsSymtab *tab, GError **errp)
 
     if (!gs_symtab_lookup(tab, "_stext", &start) ||
         !gs_symtab_lookup(tab, "_etext", &end) || start.va >= end.va) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "kallsyms: _stext and _etext are missing or reversed");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "kallsyms: _stext and _etext are missing or reversed");
     }
     if (!lies_in_code(img, start.va)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "kallsyms: _stext 0x%" G_GINT64_MODIFIER
-                    "x is not in the image's code", start.va);
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT, "kallsyms: _stext 0x%"
+                       G_GINT64_MODIFIER "x is not in the image's code",
+                       start.va);
     }
     return true;
 }

@@ -110,9 +110,8 @@ GsSymtab *gs_symtab_load(GsBytes *c, GError **errp)
     uint64_t percpu_end = gs_bytes_u64(c);
 
     if (!take_ends(c, ends) || !take_rows(c, tab)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "%s: its symbols make no sense", c->what);
-        return NULL;
+        return gs_fail(errp, GS_ERROR_FORMAT, "%s: its symbols make no sense",
+                       c->what);
     }
     if (!gs_bytes_check(c, errp)) {
         return NULL;

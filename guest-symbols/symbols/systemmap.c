@@ -77,15 +77,13 @@ static bool add_line(GsSymtab *tab, const Line *line, unsigned number,
         g_autofree char *says = g_strndup(line->name, MIN(line->len, 120));
         g_autofree char *safe = g_strescape(says, NULL);
 
-        g_set_error(errp, GS_ERROR, GS_ERROR_NO_SYMBOLS,
-                    "not the real System.map, it only says: \"%s\"", safe);
-        return false;
+        return gs_fail(errp, GS_ERROR_NO_SYMBOLS,
+                       "not the real System.map, it only says: \"%s\"", safe);
     }
     if (!gs_symtab_add(tab, line->va, line->type, line->name, line->len)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "System.map line %u: a name too long or not readable, or "
-                    "too many symbols", number);
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "System.map line %u: a name too long or not readable, "
+                       "or too many symbols", number);
     }
     return true;
 }
@@ -95,17 +93,15 @@ static bool plausible(const GsSymtab *tab, GError **errp)
     GsSymbol start, end;
 
     if (gs_symtab_n_unsorted(tab) > gs_symtab_n(tab) / 100) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "System.map: not sorted by address");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "System.map: not sorted by address");
     }
     if (!gs_symtab_lookup(tab, "_stext", &start) ||
         !gs_symtab_lookup(tab, "_etext", &end) || start.va >= end.va ||
         !gs_symbol_slides(start.va)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "System.map: _stext and _etext of a 64-bit kernel are "
-                    "missing or reversed");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "System.map: _stext and _etext of a 64-bit kernel are "
+                       "missing or reversed");
     }
     return true;
 }
@@ -121,10 +117,9 @@ GsSymtab *gs_systemmap_decode(const uint8_t *data, size_t len, GError **errp)
 
         number++;
         if (n && !parse_line((const char *)data + pos, n, &line)) {
-            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                        "System.map line %u: not \"<address> <type> <name>\"",
-                        number);
-            return NULL;
+            return gs_fail(errp, GS_ERROR_FORMAT,
+                           "System.map line %u: not \"<address> <type> "
+                           "<name>\"", number);
         }
         if (n && !add_line(tab, &line, number, errp)) {
             return NULL;

@@ -105,15 +105,13 @@ static bool check_header(Header *h, const uint8_t *data, size_t len,
     }
     if (h->magic != GS_BTF_MAGIC || h->version != VERSION ||
         !sizes_fit(h, len, split)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "BTF: magic 0x%x, version %u or the sizes in the header "
-                    "are wrong", h->magic, h->version);
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "BTF: magic 0x%x, version %u or the sizes in the header "
+                       "are wrong", h->magic, h->version);
     }
     if (!names_fit(h, data + h->len + h->names.off, split)) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                    "BTF: the names are not where the header says");
-        return false;
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "BTF: the names are not where the header says");
     }
     return true;
 }
@@ -205,10 +203,9 @@ static bool index_records(GsBtfRecords *r, const Walk *w, GError **errp)
     }
     while (here < w->n_words) {
         if (!find_next(w, here, &next)) {
-            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                        "BTF: type %u is longer than what is left of the "
-                        "types, or of kind 0", r->first + at->len);
-            return false;
+            return gs_fail(errp, GS_ERROR_FORMAT,
+                           "BTF: type %u is longer than what is left of the "
+                           "types, or of kind 0", r->first + at->len);
         }
         if (!next) {
             break;

@@ -33,9 +33,8 @@ static bool fail(GError **errp, const char *what, const char *name)
     for (char *c = shown; *c; c++) {
         *c = g_ascii_isgraph(*c) ? *c : '?';
     }
-    g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "BTF of a module: %s %s",
-                what, shown);
-    return false;
+    return gs_fail(errp, GS_ERROR_FORMAT, "BTF of a module: %s %s", what,
+                   shown);
 }
 
 static bool is_same_kind(unsigned small, unsigned base)

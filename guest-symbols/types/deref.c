@@ -27,18 +27,6 @@ struct GsDeref {
     char *type;
 };
 
-G_GNUC_PRINTF(2, 3)
-static bool fail(GError **errp, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    g_propagate_error(errp, g_error_new_valist(GS_ERROR, GS_ERROR_FORMAT,
-                                               format, args));
-    va_end(args);
-    return false;
-}
-
 /* (owned) The names of the parameters. */
 static char *param_names(const GsPrototype *p)
 {
@@ -60,8 +48,9 @@ static bool find_param(GsDeref *d, const char *name, uint32_t *type,
     bool is_result = i < 0 && !strcmp(name, RESULT);
 
     if (i < 0 && !is_result) {
-        return fail(errp, "no parameter \"%s\": the function has %s", name,
-                    *names ? names : "none");
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "no parameter \"%s\": the function has %s", name,
+                       *names ? names : "none");
     }
     d->at.param = is_result ? GS_DEREF_RESULT : (unsigned)i;
     *type = is_result ? gs_prototype_result(d->p)->id :
@@ -101,10 +90,11 @@ static bool follow(GsDeref *d, const char *what, uint32_t *type, GError **errp)
     GsBtfType t;
 
     if (!gs_btf_real(r, &id, &t) || t.kind != GS_BTF_PTR) {
-        return fail(errp, "\"%s\" is no pointer", what);
+        return gs_fail(errp, GS_ERROR_FORMAT, "\"%s\" is no pointer", what);
     }
     if (d->at.n == GS_DEREF_MAX) {
-        return fail(errp, "more than %d pointers", GS_DEREF_MAX);
+        return gs_fail(errp, GS_ERROR_FORMAT, "more than %d pointers",
+                       GS_DEREF_MAX);
     }
     *type = t.word;
     d->at.offset[d->at.n++] = 0;
@@ -119,10 +109,12 @@ static bool find_member(GsDeref *d, const char *path, GsBtfPlace *place,
     gs_type_declare(in, gs_btf_records(d->btf), place->type, NULL);
     place->bit = place->bits = 0;
     if (!gs_btf_find_path(d->btf, path, place)) {
-        return fail(errp, "%s has no member \"%s\"", in->str, path);
+        return gs_fail(errp, GS_ERROR_FORMAT, "%s has no member \"%s\"",
+                       in->str, path);
     }
     if (place->bit / 8 > OFFSET_MAX) {
-        return fail(errp, "%s of %s is too far away", path, in->str);
+        return gs_fail(errp, GS_ERROR_FORMAT, "%s of %s is too far away", path,
+                       in->str);
     }
     d->at.offset[d->at.n - 1] = place->bit / 8;
     return true;
@@ -142,8 +134,9 @@ static bool follow_all(GsDeref *d, char **part, GsBtfPlace *place,
         }
     }
     return d->at.n || is_text(d->btf, place->type) ||
-           fail(errp, "\"%s\" leads to no member: write "
-                "ARG->MEMBER, or *ARG", *part);
+           gs_fail(errp, GS_ERROR_FORMAT,
+                   "\"%s\" leads to no member: write ARG->MEMBER, or *ARG",
+                   *part);
 }
 
 /* "*" of a pointer to a text is the text, as without "*". */
@@ -153,8 +146,9 @@ static bool compile(GsDeref *d, const char *expr, GsBtfPlace *place,
     g_auto(GStrv) part = g_strsplit(expr + (*expr == '*'), "->", -1);
 
     if (strlen(expr) > GS_DEREF_EXPR_MAX || !*part) {
-        return fail(errp, "an expression has 1 to %d characters",
-                    GS_DEREF_EXPR_MAX);
+        return gs_fail(errp, GS_ERROR_FORMAT,
+                       "an expression has 1 to %d characters",
+                       GS_DEREF_EXPR_MAX);
     }
     if (*expr != '*') {
         return follow_all(d, part, place, errp);
@@ -167,7 +161,7 @@ static bool compile(GsDeref *d, const char *expr, GsBtfPlace *place,
         return true;
     }
     if (place->bits) {
-        return fail(errp, "\"%s\" is no pointer", expr + 1);
+        return gs_fail(errp, GS_ERROR_FORMAT, "\"%s\" is no pointer", expr + 1);
     }
     place->bit = 0;
     return follow(d, expr + 1, &place->type, errp);
@@ -197,7 +191,8 @@ static bool set_value(GsDeref *d, const char *expr, const GsBtfPlace *place,
         d->value.size = (d->value.bit + d->value.bits + 7) / 8;
     }
     return d->value.size ||
-           fail(errp, "%s is of type %s, which has no size", expr, d->type);
+           gs_fail(errp, GS_ERROR_FORMAT, "%s is of type %s, which has no size",
+                   expr, d->type);
 }
 
 GsDeref *gs_deref_new(GsPrototype *p, const char *expr, GError **errp)

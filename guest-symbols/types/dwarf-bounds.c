@@ -275,11 +275,11 @@ static bool section_fits(Dwarf *dwarf, const char *section, GError **errp)
         in.len = MIN(in.len, u.next);
         gs_bytes_seek(&in, at + u.header);
         if (u.next <= at || !unit_fits(&u, in, abbrev)) {
-            g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
-                        "DWARF: the first entry of the unit at %#"
-                        G_GINT64_MODIFIER "x of .debug_%s does not fit in it",
-                        (uint64_t)at, section);
-            return false;
+            return gs_fail(errp, GS_ERROR_FORMAT,
+                           "DWARF: the first entry of the unit at %#"
+                           G_GINT64_MODIFIER
+                           "x of .debug_%s does not fit in it", (uint64_t)at,
+                           section);
         }
     }
     return true;

@@ -476,10 +476,9 @@ static bool add_units(Types *t, Dwarf *dwarf, GError **errp)
 
     while (!dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL)) {
         if (!add_unit(t, &unit)) {
-            g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                        "DWARF: the types have more than %u MiB",
-                        BYTES_MAX >> 20);
-            return false;
+            return gs_fail(errp, GS_ERROR_UNSUPPORTED,
+                           "DWARF: the types have more than %u MiB", BYTES_MAX
+                           >> 20);
         }
     }
     if (!t->n) {

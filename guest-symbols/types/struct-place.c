@@ -32,9 +32,7 @@ static bool fail(const Way *w, GError **errp, const char *format, ...)
     va_start(args, format);
     text = g_strdup_vprintf(format, args);
     va_end(args);
-    g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT, "\"%s\": %s", w->word->str,
-                text);
-    return false;
+    return gs_fail(errp, GS_ERROR_FORMAT, "\"%s\": %s", w->word->str, text);
 }
 
 static bool is_pointer(const Way *w, GsBtfType *t)

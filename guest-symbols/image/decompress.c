@@ -4,7 +4,7 @@
  * stateless, any thread. The streams are untrusted: every decompressor in the
  * table writes through struct Out, which bounds the size of the output.
  */
-#include "guest-symbols/image/decompress.h"
+#include "guest-symbols/image/image-internal.h"
 #include "guest-symbols/base/bytes.h"
 
 #include <lz4.h>

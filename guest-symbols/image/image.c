@@ -13,7 +13,6 @@
  */
 #include "guest-symbols/image/image-internal.h"
 #include "guest-symbols/base/bytes.h"
-#include "guest-symbols/image/decompress.h"
 
 #include <elf.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the "Linux version ..." line, see banner.h. Runs while a kernel is
+/* Finds the "Linux version ..." line, see kernel.h. Runs while a kernel is
  * opened, in that thread; no state. */
-#include "guest-symbols/kernel/banner.h"
+#include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/image/guest-copy.h"
 
 #include <string.h>

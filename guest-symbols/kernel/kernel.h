@@ -12,6 +12,7 @@
 
 #include "guest-symbols/gs.h"
 #include "guest-symbols/image/image.h"
+#include "guest-symbols/symbols/symtab.h"
 
 typedef struct GsSymtab GsSymtab;
 typedef struct GsBtf GsBtf;
@@ -136,5 +137,20 @@ GBytes *gs_kernel_read_file(const char *path, GError **errp);
  */
 GsKernel *gs_kernel_new_from_image(const GsArch *arch, GsImage *img,
                                    bool no_kallsyms, GError **errp);
+
+/* ---- banner.c ------------------------------------------------------------ */
+
+/* The "Linux version ..." line of an image. Cold path, stateless. */
+
+/**
+ * gs_banner_find() - the line of a kernel
+ * @va: (out) its address in @img
+ *
+ * linux_banner is data, so kallsyms names it only with KALLSYMS_ALL; without,
+ * it is the text itself that is looked for.
+ *
+ * Returns: (owned) printable, without newline; NULL: there is none.
+ */
+char *gs_banner_find(const GsImage *img, const GsSymtab *tab, uint64_t *va);
 
 #endif /* GS_KERNEL_H */

@@ -8,7 +8,6 @@
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/types/struct-names.h"
 #include "guest-symbols/types/struct-place.h"
 
 #include <stdlib.h>

@@ -23,12 +23,12 @@
  * shared. Sizes and pointers come from the guest: each is capped before use.
  */
 #include "guest-symbols/modules/module-read.h"
-#include "guest-symbols/modules/module-tables.h"
+#include "guest-symbols/modules/modules-internal.h"
 
 #include <elf.h>
 #include <string.h>
 
-#define MAX_NAMES       (1u << 20)      /* of sections */
+#define NAMES_MAX       (1u << 20)      /* of sections */
 #define MAX_MODINFO     (1u << 20)
 #define MAX_STRUCT      65536u
 #define ORC_IP_SIZE     4u
@@ -121,7 +121,7 @@ static bool open_file(File *f, const GsModuleFile *at, GError **errp)
     }
     names = section(f, GUINT16_FROM_LE(h.e_shstrndx));
     f->names = gs_module_dup_some(f->mem, names.va,
-                                  MIN(names.size, MAX_NAMES), &f->names_len);
+                                  MIN(names.size, NAMES_MAX), &f->names_len);
     return f->names || gs_module_fail(errp, "no section names", names.va);
 }
 

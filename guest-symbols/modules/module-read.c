@@ -13,7 +13,7 @@
  * shared. Sizes and pointers come from the guest: each is capped before use.
  */
 #include "guest-symbols/modules/module-read.h"
-#include "guest-symbols/modules/module-tables.h"
+#include "guest-symbols/modules/modules-internal.h"
 #include "guest-symbols/types/btf.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads the tables of a module from guest memory: see module-tables.h.
+ * Reads the tables of a module from guest memory: see modules-internal.h.
  *
  * Called by module-read.c and module-elf.c, in their thread; nothing here is
  * shared. Sizes and pointers come from the guest: each is capped before use.
  */
-#include "guest-symbols/modules/module-tables.h"
+#include "guest-symbols/modules/modules-internal.h"
 
 #include <inttypes.h>
 #include <string.h>

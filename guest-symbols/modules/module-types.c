@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Types of one module, see module-types.h. */
-#include "guest-symbols/modules/module-types.h"
-#include "guest-symbols/modules/module-tables.h"
+/* Types of one module, see module-read.h. */
+#include "guest-symbols/modules/module-read.h"
+#include "guest-symbols/modules/modules-internal.h"
 #include "guest-symbols/types/btf.h"
 
 #define SECTION_MAX (8u << 20)  /* bytes of one section */

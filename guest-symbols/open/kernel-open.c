@@ -7,13 +7,9 @@
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/api/gs-user-file.h"
-#include "guest-symbols/kernel/banner.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
-#include "guest-symbols/symbols/exports.h"
-#include "guest-symbols/symbols/kallsyms.h"
 #include "guest-symbols/symbols/symtab.h"
-#include "guest-symbols/symbols/systemmap.h"
 #include "guest-symbols/types/btf.h"
 
 #define FILE_SIZE_MAX   (2ull << 30)

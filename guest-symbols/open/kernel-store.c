@@ -10,7 +10,7 @@
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/base/printable.h"
-#include "guest-symbols/symbols/symtab-store.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds the tables of exported symbols, see exports.h. kernel-open.c calls it
+ * Finds the tables of exported symbols, see symtab.h. kernel-open.c calls it
  * while a kernel is opened, in that thread; no state.
  *
  * include/asm-generic/vmlinux.lds.h places the tables side by side: __ksymtab,
@@ -16,7 +16,7 @@
  * lets a string be the end of another one, so the strings have no order, and
  * not each has a NUL before it.
  */
-#include "guest-symbols/symbols/exports.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <string.h>
 

@@ -21,7 +21,7 @@
  *
  * Each part confirms the others, so a chance match is rejected.
  */
-#include "guest-symbols/symbols/kallsyms-find.h"
+#include "guest-symbols/symbols/symtab-internal.h"
 #include "guest-symbols/symbols/symtab.h"
 
 #include <string.h>

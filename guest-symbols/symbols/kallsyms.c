@@ -7,8 +7,8 @@
  * not contain. So every encoding that a layout allows is tried, and the one
  * that yields ascending addresses is used.
  */
-#include "guest-symbols/symbols/kallsyms.h"
-#include "guest-symbols/symbols/kallsyms-find.h"
+#include "guest-symbols/symbols/symtab.h"
+#include "guest-symbols/symbols/symtab-internal.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
  * The ends go with the rows, because they come from the image, which is not
  * stored.
  */
-#include "guest-symbols/symbols/symtab-store.h"
+#include "guest-symbols/symbols/symtab.h"
 #include "guest-symbols/symbols/symtab-internal.h"
 
 #include <string.h>

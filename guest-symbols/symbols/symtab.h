@@ -12,6 +12,7 @@
 #include "guest-symbols/gs.h"
 #include "guest-symbols/image/image.h"
 #include "guest-symbols/symbols/name-codes.h"
+#include "guest-symbols/base/bytes.h"
 
 typedef struct GsSymtab GsSymtab;
 
@@ -109,5 +110,70 @@ static inline bool gs_symbol_slides(uint64_t va)
 {
     return va >> 63;
 }
+
+/* ---- kallsyms.c ---------------------------------------------------------- */
+
+/*
+ * The symbol table that a kernel carries for itself (CONFIG_KALLSYMS), found
+ * in its read-only data without any symbol to start from.
+ */
+
+/**
+ * gs_kallsyms_decode() - find and decode the tables
+ * @img: a kernel of 64 bits, little-endian, Linux 4.6 or newer; a raw image
+ *       is rebased to the link address that its table contains
+ * @errp: GS_ERROR_NO_SYMBOLS if there is no table, GS_ERROR_FORMAT if it is
+ *        not consistent
+ * Returns: (owned) a sealed table, or NULL.
+ */
+GsSymtab *gs_kallsyms_decode(GsImage *img, GError **errp);
+
+/* ---- exports.c ----------------------------------------------------------- */
+
+/*
+ * The symbols that a kernel exports to its modules, found in its memory without
+ * any symbol to start from. A kernel with modules has them without
+ * CONFIG_KALLSYMS.
+ */
+
+/**
+ * gs_exports_decode() - find and decode the tables
+ * @img: a kernel in guest memory, Linux 5.4 or newer
+ * @at: (out) address of the first table; all code is below
+ *
+ * Returns: (owned) a sealed table of exact symbols, see gs_symtab_set_exact();
+ * NULL if there is none.
+ */
+GsSymtab *gs_exports_decode(const GsImage *img, uint64_t *at);
+
+/* ---- systemmap.c --------------------------------------------------------- */
+
+/*
+ * System.map: the output of "nm -n vmlinux" as the kernel's scripts/mksysmap
+ * filters it, one "<hex address> <type> <name>" a line.
+ */
+
+/** gs_systemmap_is() - does @data begin like a System.map? */
+bool gs_systemmap_is(const uint8_t *data, size_t len);
+
+/**
+ * gs_systemmap_decode() - read all symbols of a System.map
+ * @errp: GS_ERROR_FORMAT with the number of the line that is wrong;
+ *        GS_ERROR_NO_SYMBOLS for the stub that Debian ships instead
+ * Returns: (owned) a sealed table, or NULL.
+ */
+GsSymtab *gs_systemmap_decode(const uint8_t *data, size_t len, GError **errp);
+
+/* ---- symtab-store.c ------------------------------------------------------ */
+
+/*
+ * A symbol table as bytes, and back. For guest-symbols only.
+ */
+
+/** gs_symtab_save() - append a sealed table to @out. */
+void gs_symtab_save(const GsSymtab *tab, GsOut *out);
+/** gs_symtab_load() - (owned) make a sealed table from these bytes, which are
+ *  untrusted. Returns: NULL (GS_ERROR_FORMAT) if they are not a table. */
+GsSymtab *gs_symtab_load(GsBytes *c, GError **errp);
 
 #endif /* GS_SYMTAB_H */

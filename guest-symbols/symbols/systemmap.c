@@ -4,7 +4,7 @@
  * that thread; no state. A line that cannot be parsed is an error and is not
  * skipped: with half a symbol table, addresses get wrong names.
  */
-#include "guest-symbols/symbols/systemmap.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The functions of a .BTF section by name, see btf-functions.h. */
-#include "guest-symbols/types/btf-functions.h"
+/* The functions of a .BTF section by name, see types-internal.h. */
+#include "guest-symbols/types/types-internal.h"
 
 #include <stdlib.h>
 

@@ -94,7 +94,7 @@ typedef struct GsBtfMember {
  * @at: (owned) for each id of its own: index of its record in words; if it has
  *      no @base, [0] is void
  * @n: ids, with void and those of @base
- * @base: (borrowed, nullable) the types that these continue, see btf-split.h
+ * @base: (borrowed, nullable) the types that these continue, see btf-split.c
  * @first, @first_name: id of the first type of its own, offset of the first
  *                      name; 0 without @base
  * @joined: (owned, nullable) @names, if they are not in @data

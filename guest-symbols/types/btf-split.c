@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Relocation of a module's types, see btf-split.h.
+ * Relocation of a module's types, see types-internal.h.
  *
  * find_all() searches the kernel's types once, with a table of the names of the
  * small base. Then each id and each name in the module's records is rewritten:
@@ -10,7 +10,7 @@
  *     name      + the kernel's names: the names of the small base are put in
  *               front of the module's own
  */
-#include "guest-symbols/types/btf-split.h"
+#include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/base/name-hash.h"
 
 #define SMALL_MAX   (1u << 16)      /* types of a small base */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes a .BTF section, see btf-writer.h. */
-#include "guest-symbols/types/btf-writer.h"
+/* Writes a .BTF section, see types-internal.h. */
+#include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/base/bytes.h"
 #include "guest-symbols/base/name-hash.h"
 

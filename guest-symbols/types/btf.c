@@ -10,10 +10,8 @@
  * needed in many boots not at all, and in others by thousands.
  */
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/types/btf-functions.h"
+#include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/types/btf-records.h"
-#include "guest-symbols/types/btf-split.h"
-#include "guest-symbols/types/number-names.h"
 #include "guest-symbols/base/name-hash.h"
 
 #define NESTING_MAX     64      /* anonymous structs waiting to be searched */

@@ -8,7 +8,7 @@
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/btf-records.h"
-#include "guest-symbols/types/type-name.h"
+#include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/types/value.h"
 
 #define OFFSET_MAX  (1u << 20)  /* no kernel has such a struct */

@@ -17,7 +17,7 @@
  * libdw reads the bytes.
  */
 #include "guest-symbols/types/dwarf-types.h"
-#include "guest-symbols/types/btf-writer.h"
+#include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/types/dwarf-bounds.h"
 #include "guest-symbols/types/dwarf-facts.h"
 #include "guest-symbols/base/name-hash.h"

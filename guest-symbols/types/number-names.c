@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of numbers, see number-names.h. */
-#include "guest-symbols/types/number-names.h"
+/* Names of numbers, see types-internal.h. */
+#include "guest-symbols/types/types-internal.h"
 
 #include <string.h>
 

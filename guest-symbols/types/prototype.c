@@ -11,7 +11,7 @@
 #include "guest-symbols/types/prototype.h"
 #include "guest-symbols/types/arg-places.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/types/type-name.h"
+#include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/types/value.h"
 #include "guest-symbols/api/gs-symbols.h"
 

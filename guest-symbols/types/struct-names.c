@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Structs and unions by name, see struct-names.h. */
-#include "guest-symbols/types/struct-names.h"
+/* Structs and unions by name, see struct-place.h. */
+#include "guest-symbols/types/struct-place.h"
 #include "guest-symbols/base/suggest.h"
 #include "guest-symbols/types/btf.h"
 

@@ -2,8 +2,7 @@
 /* Parts of structs by their paths, see struct-place.h. */
 #include "guest-symbols/types/struct-place.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/types/struct-names.h"
-#include "guest-symbols/types/type-name.h"
+#include "guest-symbols/types/types-internal.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Values of the members of a copied object, as rows: see struct-walk.h. value.c
+ * Values of the members of a copied object, as rows: see struct-walk.c. value.c
  * makes the text of one value. An array of numbers or pointers becomes
  *
  *     fd[3..63] 0x0            elements that are equal
@@ -8,7 +8,7 @@
  *     words {1,2,7}            up to CHUNK small numbers
  *     ptr[2] 0xffff...         others one by one
  */
-#include "guest-symbols/types/struct-walk.h"
+#include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/value.h"
 

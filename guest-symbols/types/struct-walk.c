@@ -11,9 +11,8 @@
  *     other array          definition: one row
  *                          values: see struct-values.c
  */
-#include "guest-symbols/types/struct-walk.h"
+#include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/types/type-name.h"
 #include "guest-symbols/types/value.h"
 
 #define STEPS_MAX   (8u * GS_STRUCT_MEMBERS)

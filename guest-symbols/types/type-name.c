@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of types, see type-name.h.
+ * Names of types, see types-internal.h.
  *
  * A chain of records is read from the outside in, and the declarator grows
  * around the name:
@@ -8,7 +8,7 @@
  *     ARRAY[4] -> PTR -> CONST -> INT char      a declares
  *       "a[4]" -> "*a[4]"      -> "const char *a[4]"
  */
-#include "guest-symbols/types/type-name.h"
+#include "guest-symbols/types/types-internal.h"
 
 #define CHAIN_MAX 32
 

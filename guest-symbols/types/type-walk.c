@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Walk over the parts of a type, see type-walk.h. */
-#include "guest-symbols/types/type-walk.h"
+/* Walk over the parts of a type, see types-internal.h. */
+#include "guest-symbols/types/types-internal.h"
 
 void gs_type_walk_init(GsTypeWalk *w, const GsBtfRecords *rec, uint32_t id,
                        unsigned steps)

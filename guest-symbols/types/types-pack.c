@@ -10,9 +10,8 @@
  * Types are copied from a list of what is still to copy, so nothing recurses.
  */
 #include "guest-symbols/base/bytes.h"
-#include "guest-symbols/types/btf-writer.h"
+#include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/types/number-names.h"
 #include "guest-symbols/types/prototype.h"
 #include "guest-symbols/types/value.h"
 

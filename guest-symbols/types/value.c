@@ -2,8 +2,7 @@
 /* Copied values as text, see value.h. */
 #include "guest-symbols/types/value.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/types/number-names.h"
-#include "guest-symbols/types/type-walk.h"
+#include "guest-symbols/types/types-internal.h"
 
 #include <inttypes.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rules of ftrace trampolines, which the kernel's own tables do not have,
- * see trampolines.h. Called by the walk of unwind.c, on vCPU threads; no state.
+ * see unwind-internal.h. Called by the walk of unwind.c, on vCPU threads; no
+ * state.
  */
-#include "guest-symbols/unwind/trampolines.h"
+#include "guest-symbols/unwind/unwind-internal.h"
 
 #include <string.h>
 

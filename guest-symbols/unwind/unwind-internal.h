@@ -5,6 +5,8 @@
 
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/unwind/frame-records.h"
+#include "guest-symbols/orc/orc.h"
+#include "guest-symbols/unwind/walk.h"
 
 #define SHORT_BITS 11
 #define CACHE_BITS 8
@@ -56,5 +58,22 @@ struct GsUnwinder {
     ShortSet shorts[1 << SHORT_BITS];
     CacheSet cache[1 << CACHE_BITS];    /* rules that are not short */
 };
+
+/* ---- trampolines.c ------------------------------------------------------- */
+
+/* ftrace trampolines, for the walk of unwind.c; called by vCPU threads. */
+
+/**
+ * gs_trampoline_rule() - find the rule in an ftrace trampoline
+ * @pc: the address looked up, of code without a table
+ * @out: (out) the rule
+ *
+ * A trampoline is a copy of a template at the start of a page, so the rule at
+ * an offset in it is the template's rule at the same offset.
+ *
+ * Returns: false if the page of @pc is no copy of a template.
+ */
+bool gs_trampoline_rule(const GsKernel *k, GsOrcReader *reader, const Walk *w,
+                        uint64_t pc, GsOrcRule *out);
 
 #endif /* GS_UNWIND_INTERNAL_H */

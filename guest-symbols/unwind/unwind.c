@@ -24,7 +24,6 @@
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/unwind/frame-records.h"
 #include "guest-symbols/unwind/return-records.h"
-#include "guest-symbols/unwind/trampolines.h"
 #include "guest-symbols/unwind/unwind-internal.h"
 #include "guest-symbols/unwind/walk-cache.h"
 #include "guest-symbols/base/name-hash.h"

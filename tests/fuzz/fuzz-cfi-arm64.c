@@ -5,7 +5,7 @@
  *
  * Checks: nothing behind the code is read, and libdw reads each rule.
  */
-#include "guest-symbols/arch/arm64/cfi-arm64.h"
+#include "guest-symbols/arch/arm64/arm64-internal.h"
 #include "guest-symbols/export/elf-file.h"
 
 #include <elf.h>

@@ -9,7 +9,7 @@
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/kallsyms-writer.h"
-#include "guest-symbols/symbols/kallsyms.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #include <stdlib.h>
 

@@ -13,7 +13,6 @@
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/types/btf-records.h"
-#include "guest-symbols/types/struct-names.h"
 #include "guest-symbols/types/struct-place.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef EXPORTS_WRITER_H
 #define EXPORTS_WRITER_H
 
-#include "guest-symbols/symbols/exports.h"
+#include "guest-symbols/symbols/symtab.h"
 
 /**
  * struct ExportsWriter - an image that is written to

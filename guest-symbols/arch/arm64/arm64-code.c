@@ -4,7 +4,7 @@
  * Arm Architecture Reference Manual, C4.1. Called by arm64-flow.c; no state.
  * All other instructions are GS_ARM64_OTHER.
  */
-#include "guest-symbols/arch/arm64/arm64-code.h"
+#include "guest-symbols/arch/arm64/arm64-internal.h"
 
 #include <glib.h>
 #include <string.h>

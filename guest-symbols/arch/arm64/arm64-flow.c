@@ -33,7 +33,7 @@
  *
  * The way back is recognised by its load of the pc for elr_el1.
  */
-#include "guest-symbols/arch/arm64/arm64-flow.h"
+#include "guest-symbols/arch/arm64/arm64-internal.h"
 
 /* Offsets in struct pt_regs (uapi/asm/ptrace.h). */
 #define PT_X29  (8 * GS_ARM64_X29)

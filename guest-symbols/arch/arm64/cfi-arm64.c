@@ -31,8 +31,7 @@
  * code. The rules set these bits.
  */
 #include "guest-symbols/arch/arch-internal.h"
-#include "guest-symbols/arch/arm64/cfi-arm64.h"
-#include "guest-symbols/arch/arm64/arm64-flow.h"
+#include "guest-symbols/arch/arm64/arm64-internal.h"
 
 enum {
     X19 = GS_ARM64_X19, X28 = GS_ARM64_X28, X29 = GS_ARM64_X29,

@@ -5,7 +5,7 @@
  * gs_arm64_code; called by code-frames.c.
  */
 #include "guest-symbols/arch/arch-internal.h"
-#include "guest-symbols/arch/arm64/arm64-flow.h"
+#include "guest-symbols/arch/arm64/arm64-internal.h"
 #include "guest-symbols/kernel/kernel.h"
 
 #include <string.h>

@@ -17,7 +17,7 @@
  * A stack ends in the functions that tasks and CPUs begin in.
  */
 #include "guest-symbols/arch/arch-internal.h"
-#include "guest-symbols/arch/riscv64/riscv64-flow.h"
+#include "guest-symbols/arch/riscv64/riscv64-internal.h"
 
 #include <dwarf.h>
 

@@ -5,7 +5,7 @@
  * gs_riscv64_code; called by code-frames.c.
  */
 #include "guest-symbols/arch/arch-internal.h"
-#include "guest-symbols/arch/riscv64/riscv64-flow.h"
+#include "guest-symbols/arch/riscv64/riscv64-internal.h"
 #include "guest-symbols/kernel/kernel.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Follows the paths through a function of riscv64, see riscv64-flow.h.
+ * Follows the paths through a function of riscv64, see riscv64-internal.h.
  *
  * A compiler saves registers only on paths that need it, and puts the ends of
  * such paths anywhere:
@@ -24,7 +24,7 @@
  * The code is untrusted: each instruction is visited once, and the number of
  * different frames is limited.
  */
-#include "guest-symbols/arch/riscv64/riscv64-flow.h"
+#include "guest-symbols/arch/riscv64/riscv64-internal.h"
 
 /* More than any function has; the entry of exceptions has seven. */
 #define MAX_FRAMES 250
@@ -39,7 +39,7 @@ typedef struct Visit {
 } Visit;
 
 /**
- * struct GsRvFlow - see riscv64-flow.h
+ * struct GsRvFlow - see riscv64-internal.h
  * @n: halfwords of code
  * @at: for each halfword the number of its frame, or INSIDE; 0: not visited
  * @frames: GsRvFrame, by their numbers; the first is not used

@@ -41,7 +41,7 @@
  * __switch_to() stores the registers of one task and loads those of another.
  * Its caller is the old task's until it loads ra.
  */
-#include "guest-symbols/arch/riscv64/riscv64-frame.h"
+#include "guest-symbols/arch/riscv64/riscv64-internal.h"
 
 #include <glib.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decodes instructions of riscv64, see riscv64-insn.h. A table has the fixed
- * bits of each one, and where its number is (The RISC-V Instruction Set Manual,
- * volume I, chapters "RV32/64G instruction set listings" and "C").
+ * Decodes instructions of riscv64, see riscv64-internal.h. A table has the
+ * fixed bits of each one, and where its number is (The RISC-V Instruction Set
+ * Manual, volume I, chapters "RV32/64G instruction set listings" and "C").
  *
  * An instruction whose two lowest bits are ones has four bytes, all others have
  * two. Those of two bytes are short forms of those of four.
  */
-#include "guest-symbols/arch/riscv64/riscv64-insn.h"
+#include "guest-symbols/arch/riscv64/riscv64-internal.h"
 
 #include <glib.h>
 #include <stdbool.h>

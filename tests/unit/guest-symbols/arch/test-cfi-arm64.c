@@ -4,7 +4,7 @@
  * Oracle: an emulator of the few instructions in the functions here. libdw
  * reads the file; the rules are evaluated with the emulator's registers.
  */
-#include "guest-symbols/arch/arm64/cfi-arm64.h"
+#include "guest-symbols/arch/arm64/arm64-internal.h"
 #include "guest-symbols/export/elf-file.h"
 #include "tests/lib/test-main.h"
 

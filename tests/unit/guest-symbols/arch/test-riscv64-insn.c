@@ -3,7 +3,7 @@
  * Instructions of riscv64 are decoded as the assembler made them. Oracle: the
  * bytes and the text above them are from listings of GNU as and objdump.
  */
-#include "guest-symbols/arch/riscv64/riscv64-insn.h"
+#include "guest-symbols/arch/riscv64/riscv64-internal.h"
 #include "tests/lib/test-main.h"
 
 #include <glib.h>

@@ -5,7 +5,7 @@
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/test-main.h"
-#include "guest-symbols/kernel/banner.h"
+#include "guest-symbols/kernel/kernel.h"
 
 #define RODATA  0xffffffff81800000ull
 #define START   "Linux version "

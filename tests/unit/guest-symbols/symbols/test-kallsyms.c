@@ -5,7 +5,7 @@
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/kallsyms-writer.h"
-#include "guest-symbols/symbols/kallsyms.h"
+#include "guest-symbols/symbols/symtab.h"
 
 #define TEXT_LEN    0x400000
 

@@ -8,7 +8,6 @@
 #include "tests/lib/test-main.h"
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/types/struct-names.h"
 #include "guest-symbols/types/struct-place.h"
 
 #include <string.h>

@@ -265,7 +265,7 @@ typedef struct Place {
 static uint64_t force_from(const Place *p, uint64_t pc, const GsOrcRule *from,
                            const GsOrcRule *to)
 {
-    bool freed = pc >= p->code.freed.start && pc < p->code.freed.end;
+    bool freed = gs_range_has(p->code.freed, pc);
 
     return pc + (freed || (from->type == GS_ORC_CALL &&
                            to->type == GS_ORC_UNDEFINED));

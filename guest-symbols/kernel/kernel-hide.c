@@ -25,8 +25,8 @@
 /* Link-time ranges, ends included: labels at the end belong to it. */
 typedef struct Hidden {
     bool kallsyms, types, data, percpu, unwind;
-    GsTextRange percpu_at;
-    const GsTextRange *text;
+    GsRange percpu_at;
+    const GsRange *text;
     char **words;
 } Hidden;
 
@@ -58,7 +58,7 @@ static bool parse(Hidden *h, const char *words)
     return *h->words != NULL;
 }
 
-static bool in_range(const GsTextRange *r, uint64_t va)
+static bool in_range(const GsRange *r, uint64_t va)
 {
     return r->end && va >= r->start && va <= r->end;
 }
@@ -95,7 +95,7 @@ static void find_percpu(Hidden *h, const GsSymtab *tab)
 
     if (gs_symtab_lookup(tab, "__per_cpu_start", &from) &&
         gs_symtab_lookup(tab, "__per_cpu_end", &to)) {
-        h->percpu_at = (GsTextRange) { from.va, to.va };
+        h->percpu_at = (GsRange) { from.va, to.va };
     }
 }
 

@@ -80,7 +80,7 @@ static void slide_symbol(const GsKernel *k, GsSymbol *sym)
 
 bool gs_kernel_text_range(const GsKernel *k, uint64_t *start, uint64_t *end)
 {
-    const GsTextRange *text = &k->text[0], *init = &k->text[1];
+    const GsRange *text = &k->text[0], *init = &k->text[1];
 
     if (!text->end) {
         return false;
@@ -96,19 +96,9 @@ bool gs_kernel_text_range(const GsKernel *k, uint64_t *start, uint64_t *end)
     return true;
 }
 
-static bool in_ranges(const GsTextRange *r, size_t n, uint64_t link)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (link >= r[i].start && link < r[i].end) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool gs_kernel_is_text(const GsKernel *k, uint64_t va)
 {
-    return in_ranges(k->text, G_N_ELEMENTS(k->text), va - k->slide) ||
+    return gs_ranges_have(k->text, G_N_ELEMENTS(k->text), va - k->slide) ||
            gs_modules_is_text(k->modules, va);
 }
 
@@ -121,7 +111,7 @@ bool gs_kernel_is_text(const GsKernel *k, uint64_t va)
 bool gs_kernel_is_code(const GsKernel *k, const GsSymbol *sym)
 {
     return strchr("tTwWiI", sym->type) &&
-           !in_ranges(k->data, G_N_ELEMENTS(k->data), sym->va - k->slide);
+           !gs_ranges_have(k->data, G_N_ELEMENTS(k->data), sym->va - k->slide);
 }
 
 bool gs_kernel_in_image(const GsKernel *k, uint64_t va)

@@ -11,6 +11,7 @@
 #define GS_KERNEL_H
 
 #include "guest-symbols/gs.h"
+#include "guest-symbols/base/range.h"
 #include "guest-symbols/image/image.h"
 #include "guest-symbols/symbols/symtab.h"
 
@@ -18,13 +19,6 @@ typedef struct GsSymtab GsSymtab;
 typedef struct GsBtf GsBtf;
 typedef struct GsOrcSet GsOrcSet;
 typedef struct GsModules GsModules;
-
-/** struct GsTextRange - link-time [start, end) of code, or data; empty:
- *  unknown. */
-typedef struct GsTextRange {
-    uint64_t start;
-    uint64_t end;
-} GsTextRange;
 
 /** enum GsUnwindBy - what says where the frames of a stack are */
 typedef enum GsUnwindBy {
@@ -88,14 +82,14 @@ struct GsKernel {
     bool elf_symbols;
     bool hide_kallsyms;
     uint64_t exports_at;
-    GsTextRange text[2];
-    GsTextRange data[2];
+    GsRange text[2];
+    GsRange data[2];
     GsTemplate templates[2];
     uint64_t slide;
     char *banner;
     uint64_t banner_va;
     bool memory;
-    GsTextRange extent;
+    GsRange extent;
     uint64_t start;
     uint64_t low;
     bool plain;

@@ -29,7 +29,7 @@ typedef struct Sample {
 static void examine(uint64_t va, const char *text, size_t len, void *opaque)
 {
     Sample *s = opaque;
-    const GsTextRange *r = &s->k->text[0];
+    const GsRange *r = &s->k->text[0];
     uint8_t code[GS_PROLOGUE_BYTES];
 
     if (!strchr("Tt", text[0]) || !gs_symbol_slides(va) ||

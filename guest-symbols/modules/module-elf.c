@@ -22,6 +22,7 @@
  * Called by module-add.c in a vCPU thread, without a lock; nothing here is
  * shared. Sizes and pointers come from the guest: each is capped before use.
  */
+#include "guest-symbols/base/sorted.h"
 #include "guest-symbols/modules/module-read.h"
 #include "guest-symbols/modules/modules-internal.h"
 
@@ -167,17 +168,10 @@ static bool read_name(GsModuleInfo *info, const File *f, const Section *self,
 
 /* ---- memory ----------------------------------------------------------- */
 
-static gint by_start(gconstpointer pa, gconstpointer pb)
-{
-    const GsRange *a = pa, *b = pb;
-
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
 /* Join ranges to areas. Returns: false if there are too many. */
 static bool join(GArray *ranges, GsRange out[GS_MODULE_MAX_MEM], size_t *n)
 {
-    g_array_sort(ranges, by_start);
+    g_array_sort(ranges, gs_sorted_compare);
     for (guint i = 0; i < ranges->len; i++) {
         const GsRange *r = &g_array_index(ranges, GsRange, i);
 

@@ -76,16 +76,6 @@ bool gs_module_is_area(uint64_t base, uint64_t size)
     return size <= MAX_MEM_SIZE && base >> 63 && base <= UINT64_MAX - size;
 }
 
-static bool has(const GsRange *r, size_t n, uint64_t va)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (va >= r[i].start && va < r[i].end) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- symbols ---------------------------------------------------------- */
 
 /* An entry of the table, in host byte order. */
@@ -129,7 +119,7 @@ static Entry entry(const Raw *r, size_t i)
 /* Guess the type letter: before 1c7651f43777 (5.2) there is no typetab. */
 static char guess_type(const GsModuleInfo *info, const Entry *e)
 {
-    char type = has(info->text, info->n_text, e->value) ? 't' : 'd';
+    char type = gs_ranges_have(info->text, info->n_text, e->value) ? 't' : 'd';
     bool global = e->info >> 4 == 1 || e->info >> 4 == 2;
 
     return global ? g_ascii_toupper(type) : type;
@@ -181,7 +171,7 @@ static void add_symbol(GsModuleInfo *info, const Raw *r, size_t i)
     char type = r->typetab ? r->typetab[i] : 0;
 
     if (!e.section || is_mapping_symbol(name) ||
-        !has(info->mem, info->n_mem, e.value) ||
+        !gs_ranges_have(info->mem, info->n_mem, e.value) ||
         strnlen(name, NAME_MAX_LEN) == NAME_MAX_LEN) {
         return;
     }

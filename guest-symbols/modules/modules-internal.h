@@ -101,16 +101,6 @@ Module *gs_modules_live(const GsModules *m, uint64_t module_va);
  *  questions about these types */
 void gs_modules_drop_types_locked(GsModules *m, Module *mod, const char *why);
 
-static inline bool gs_ranges_have(const GsRange *r, size_t n, uint64_t va)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (va >= r[i].start && va < r[i].end) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /** enum GsModuleState - the state of a module in a stream; GS_MODULE_PAST:
  *  others lie over it */
 typedef enum GsModuleState {

@@ -3,6 +3,7 @@
  * What the table of modules is asked: names of addresses, addresses of names,
  * and modules one by one. Any thread; each function takes the table's lock.
  */
+#include "guest-symbols/base/sorted.h"
 #include "guest-symbols/modules/modules-internal.h"
 #include "guest-symbols/types/btf.h"
 
@@ -24,38 +25,16 @@ static void fill_symbol(const Module *mod, const Sym *s, GsSymbol *out)
 
 static const Span *span_at_locked(const GsModules *m, uint64_t va)
 {
-    size_t lo = 0, hi = m->spans->len;
+    const Span *spans = (const Span *)m->spans->data;
+    size_t n = gs_sorted_up_to(spans, m->spans->len, sizeof(Span), va);
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (g_array_index(m->spans, Span, mid).end <= va) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    if (lo == m->spans->len || g_array_index(m->spans, Span, lo).start > va) {
-        return NULL;
-    }
-    return &g_array_index(m->spans, Span, lo);
+    return n && va < spans[n - 1].end ? &spans[n - 1] : NULL;
 }
 
 /* Returns: how many of @mod's symbols lie below @va. */
 static size_t n_below(const Module *mod, uint64_t va)
 {
-    size_t lo = 0, hi = mod->n_syms;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (mod->syms[mid].va < va) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
+    return gs_sorted_below(mod->syms, mod->n_syms, sizeof(Sym), va);
 }
 
 /* An area in time: from the load of its module until that of the next one over
@@ -70,8 +49,7 @@ static const Module *past_at_locked(const GsModules *m, uint64_t va,
         for (size_t j = 0; j < mod->n_mem; j++) {
             const GsRange *r = &mod->mem[j];
 
-            if (va >= r->start && va < r->end && era >= mod->load &&
-                era < mod->until) {
+            if (gs_range_has(*r, va) && era >= mod->load && era < mod->until) {
                 *out = (Span) { r->start, r->end, mod };
                 return mod;
             }
@@ -229,13 +207,6 @@ typedef struct Named {
     Module by;
 } Named;
 
-static gint named_cmp(gconstpointer pa, gconstpointer pb)
-{
-    const Named *a = pa, *b = pb;
-
-    return a->sym.va < b->sym.va ? -1 : a->sym.va > b->sym.va;
-}
-
 static void add_named_locked(const GPtrArray *modules, const char *name,
                              bool ever, GArray *found)
 {
@@ -262,7 +233,7 @@ static GArray *all_named(const GsModules *m, const char *name, bool ever)
     if (ever) {
         add_named_locked(m->past, name, ever, found);
     }
-    g_array_sort(found, named_cmp);
+    g_array_sort(found, gs_sorted_compare);
     return found;
 }
 

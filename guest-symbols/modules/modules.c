@@ -22,6 +22,7 @@
  *
  * Lock order: GsModules.lock, then the lock of the GsOrcSet.
  */
+#include "guest-symbols/base/sorted.h"
 #include "guest-symbols/modules/modules-internal.h"
 
 #include <string.h>
@@ -122,7 +123,7 @@ unsigned gs_modules_n_untyped(GsModules *m)
 static uint64_t area_end(const Module *mod, uint64_t va)
 {
     for (size_t i = 0; i < mod->n_mem; i++) {
-        if (va >= mod->mem[i].start && va < mod->mem[i].end) {
+        if (gs_range_has(mod->mem[i], va)) {
             return mod->mem[i].end;
         }
     }
@@ -223,13 +224,6 @@ void gs_modules_drop_types_locked(GsModules *m, Module *mod, const char *why)
 
 /* ---- changing the registry -------------------------------------------- */
 
-static gint span_cmp(gconstpointer pa, gconstpointer pb)
-{
-    const Span *a = pa, *b = pb;
-
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
 static void rebuild_spans_locked(GsModules *m)
 {
     g_array_set_size(m->spans, 0);
@@ -242,7 +236,7 @@ static void rebuild_spans_locked(GsModules *m)
             g_array_append_val(m->spans, s);
         }
     }
-    g_array_sort(m->spans, span_cmp);
+    g_array_sort(m->spans, gs_sorted_compare);
 }
 
 static size_t drop_ranges(GsRange *r, size_t n, const GsRange *taken)

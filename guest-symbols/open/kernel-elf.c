@@ -197,7 +197,7 @@ static void find_low(GsKernel *k)
 
 static bool load_text(GsKernel *k, GError **errp)
 {
-    GsTextRange all = { UINT64_MAX, 0 };
+    GsRange all = { UINT64_MAX, 0 };
     GsRange text[TEXT_MAX], image = { UINT64_MAX, 0 };
     size_t n = 0;
 

@@ -87,7 +87,7 @@ static GsKernel *read_extent(const GsArch *arch, const GsMem *mem,
                        G_GINT64_MODIFIER "x: ", start, end - 1);
         return NULL;
     }
-    k->extent = (GsTextRange) { start, end };
+    k->extent = (GsRange) { start, end };
     return k;
 }
 

@@ -258,7 +258,7 @@ static const Labels data_labels[] = {
 };
 
 static void find_ranges(const GsKernel *k, const Labels *labels, size_t n,
-                        GsTextRange *out)
+                        GsRange *out)
 {
     for (size_t i = 0; i < n; i++) {
         GsSymbol from, to;
@@ -266,7 +266,7 @@ static void find_ranges(const GsKernel *k, const Labels *labels, size_t n,
         if (gs_symtab_lookup(k->symtab, labels[i].start, &from) &&
             gs_symtab_lookup(k->symtab, labels[i].end, &to) &&
             gs_symbol_slides(from.va) && from.va < to.va) {
-            out[i] = (GsTextRange) { from.va, to.va };
+            out[i] = (GsRange) { from.va, to.va };
         }
     }
 }
@@ -274,7 +274,7 @@ static void find_ranges(const GsKernel *k, const Labels *labels, size_t n,
 /* All code is in front of the exports. */
 static void find_text_by_exports(GsKernel *k)
 {
-    k->text[0] = (GsTextRange) {
+    k->text[0] = (GsRange) {
         gs_image_nth_section(k->image, 0)->va, k->exports_at
     };
 }

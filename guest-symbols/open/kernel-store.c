@@ -198,16 +198,6 @@ GsKernel *gs_kernel_new_saved(const void *data, size_t len, GError **errp)
     return g_steal_pointer(&k);
 }
 
-static bool in_ranges(const GsModuleInfo *info, uint64_t va)
-{
-    for (size_t i = 0; i < info->n_mem; i++) {
-        if (va >= info->mem[i].start && va < info->mem[i].end) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool take_symbols(GsBytes *c, GsModuleInfo *info)
 {
     info->n_syms = gs_bytes_u32(c);
@@ -217,7 +207,7 @@ static bool take_symbols(GsBytes *c, GsModuleInfo *info)
     info->syms = g_new0(GsModuleSymbol, MAX(info->n_syms, 1));
     for (size_t i = 0; i < info->n_syms; i++) {
         info->syms[i].va = info->mem[0].start + gs_bytes_u64(c);
-        if (!in_ranges(info, info->syms[i].va)) {
+        if (!gs_ranges_have(info->mem, info->n_mem, info->syms[i].va)) {
             return false;
         }
     }

@@ -22,6 +22,7 @@
  * cached frame costs no barrier. At most one retired snapshot a reader exists.
  */
 #include "guest-symbols/base/lock.h"
+#include "guest-symbols/base/sorted.h"
 #include "guest-symbols/orc/orc.h"
 #include <string.h>
 
@@ -224,7 +225,7 @@ bool gs_orc_set_load_image(GsOrcSet *set, const GsImage *img, GError **errp)
 bool gs_orc_set_in_image(const GsOrcSet *set, uint64_t va)
 {
     va -= atomic_load_explicit(&set->slide, memory_order_relaxed);
-    return va >= set->image.start && va < set->image.end;
+    return gs_range_has(set->image, va);
 }
 
 GsOrcLayout gs_orc_set_layout(const GsOrcSet *set)
@@ -284,13 +285,6 @@ static bool remove_key_locked(GsOrcSet *set, uint64_t key)
     return set->spans->len != before;
 }
 
-static gint span_cmp(gconstpointer pa, gconstpointer pb)
-{
-    const Span *a = pa, *b = pb;
-
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
 static void append_locked(GsOrcSet *set, uint64_t key, const GsRange *text,
                           GsOrcTable *table)
 {
@@ -301,7 +295,7 @@ static void append_locked(GsOrcSet *set, uint64_t key, const GsRange *text,
 
 static void sort_and_publish_locked(GsOrcSet *set)
 {
-    g_array_sort(set->spans, span_cmp);
+    g_array_sort(set->spans, gs_sorted_compare);
     publish_locked(set);
 }
 
@@ -413,18 +407,9 @@ static GsOrcPlace table_find(const GsOrcTable *t, uint64_t va, GsOrcRule *out)
 
 static const Span *snap_span(const Snap *snap, uint64_t pc)
 {
-    size_t lo = 0, hi = snap->n;
+    size_t n = gs_sorted_up_to(snap->span, snap->n, sizeof(Span), pc);
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (snap->span[mid].end <= pc) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo < snap->n && snap->span[lo].start <= pc ? &snap->span[lo] : NULL;
+    return n && pc < snap->span[n - 1].end ? &snap->span[n - 1] : NULL;
 }
 
 static GsOrcPlace find_module(GsOrcReader *r, uint64_t pc, GsOrcRule *out)
@@ -447,13 +432,9 @@ GsOrcPlace gs_orc_reader_find(GsOrcReader *r, uint64_t pc, GsOrcRule *out)
     const GsOrcSet *set = r->set;
     uint64_t va = pc - atomic_load_explicit(&set->slide, memory_order_relaxed);
 
-    if (va < set->image.start || va >= set->image.end) {
+    if (!gs_range_has(set->image, va)) {
         return find_module(r, pc, out);
     }
-    for (size_t i = 0; i < set->n_text; i++) {
-        if (va >= set->text[i].start && va < set->text[i].end) {
-            return table_find(set->kernel, va, out);
-        }
-    }
-    return GS_ORC_NOT_TEXT;
+    return gs_ranges_have(set->text, set->n_text, va) ?
+           table_find(set->kernel, va, out) : GS_ORC_NOT_TEXT;
 }

@@ -22,6 +22,7 @@
 #ifndef GS_ORC_H
 #define GS_ORC_H
 
+#include "guest-symbols/base/range.h"
 #include "guest-symbols/gs.h"
 #include "guest-symbols/image/image.h"
 #include <stdatomic.h>
@@ -171,12 +172,6 @@ const GsOrcRule *gs_orc_table_find(const GsOrcTable *t, uint64_t va);
 /* ---- the set ---------------------------------------------------------- */
 
 typedef struct GsOrcSet GsOrcSet;
-
-/** struct GsRange - addresses [start, end) */
-typedef struct GsRange {
-    uint64_t start;
-    uint64_t end;
-} GsRange;
 
 GsOrcSet *gs_orc_set_new(void);
 

@@ -10,6 +10,7 @@
  */
 #include "guest-symbols/symbols/symtab-internal.h"
 #include "guest-symbols/base/name-hash.h"
+#include "guest-symbols/base/sorted.h"
 #include "guest-symbols/base/suggest.h"
 
 #include <string.h>
@@ -110,27 +111,11 @@ static uint64_t row_va(const GsSymtab *tab, uint32_t row)
     return nth_span(tab, lo)->base + tab->offset[row];
 }
 
-/* How many spans begin at or below @va. */
-static size_t spans_to(const GsSymtab *tab, uint64_t va)
-{
-    size_t lo = 0, hi = tab->spans->len;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (nth_span(tab, mid)->base <= va) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
-}
-
 /* First row above @va. */
 static uint32_t upper_bound(const GsSymtab *tab, uint64_t va)
 {
-    size_t n = spans_to(tab, va);
+    size_t n = gs_sorted_up_to(tab->spans->data, tab->spans->len,
+                               sizeof(GsSymtabSpan), va);
     uint32_t lo, hi;
 
     if (!n) {
@@ -191,13 +176,6 @@ static uint32_t search_next(Search *s, const GsSymtab *tab)
 
 /* ---- extents ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
 static bool named_va(const GsSymtab *tab, const char *name, uint64_t *va)
 {
     Search s;
@@ -227,7 +205,7 @@ static void collect_ends(GsSymtab *tab, const GsImage *img)
         va = sec->va + sec->len;
         g_array_append_val(tab->ends, va);
     }
-    g_array_sort(tab->ends, by_value);
+    g_array_sort(tab->ends, gs_sorted_compare);
     if (!named_va(tab, "__per_cpu_start", &tab->percpu_start) ||
         !named_va(tab, "__per_cpu_end", &tab->percpu_end)) {
         tab->percpu_start = tab->percpu_end = 0;
@@ -237,19 +215,11 @@ static void collect_ends(GsSymtab *tab, const GsImage *img)
 /* The least section end at or above @va, or UINT64_MAX. */
 static uint64_t end_from(const GsSymtab *tab, uint64_t va)
 {
-    size_t lo = 0, hi = tab->ends->len;
+    size_t i = gs_sorted_below(tab->ends->data, tab->ends->len,
+                               sizeof(uint64_t), va);
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (g_array_index(tab->ends, uint64_t, mid) < va) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo < tab->ends->len ? g_array_index(tab->ends, uint64_t, lo)
-                               : UINT64_MAX;
+    return i < tab->ends->len ? g_array_index(tab->ends, uint64_t, i)
+                              : UINT64_MAX;
 }
 
 /*

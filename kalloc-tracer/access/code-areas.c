@@ -2,7 +2,7 @@
 /* Code areas: see code-areas.h. */
 #include "kalloc-tracer/access/code-areas.h"
 
-#include "kalloc-tracer/base/sorted.h"
+#include "guest-symbols/base/sorted.h"
 
 typedef struct Area {
     uint64_t start, end;
@@ -32,7 +32,7 @@ void kt_code_areas_free(KtCodeAreas *a)
 /* Count the areas that start at or below @va. */
 static unsigned n_up_to(const KtCodeAreas *a, uint64_t va)
 {
-    return kt_sorted_up_to(a->area->data, a->area->len, sizeof(Area), va);
+    return gs_sorted_up_to(a->area->data, a->area->len, sizeof(Area), va);
 }
 
 /* Areas that touch or overlap the new one become a part of it. */

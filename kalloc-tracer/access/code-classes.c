@@ -13,7 +13,7 @@
  */
 #include "kalloc-tracer/access/access-rules.h"
 #include "kalloc-tracer/api/kt-types.h"
-#include "kalloc-tracer/base/sorted.h"
+#include "guest-symbols/base/sorted.h"
 
 #include <string.h>
 
@@ -365,7 +365,7 @@ void kt_code_classes_free(KtCodeClasses *c)
 /* Count the functions that start at or below @va. */
 static unsigned n_up_to(const KtCodeClasses *c, uint64_t va)
 {
-    return kt_sorted_up_to(c->functions->data, c->functions->len,
+    return gs_sorted_up_to(c->functions->data, c->functions->len,
                            sizeof(KtCodeFunction), va);
 }
 

@@ -96,7 +96,7 @@ static const GsKernel *kernel_of(unsigned choice)
     if (!k->orc) {
         k->arch = arch_of(choice);
         k->unwind_by = choice & 4 ? GS_UNWIND_BY_FRAMES : GS_UNWIND_BY_ARCH;
-        k->text[0] = (GsTextRange) { text.start, text.end };
+        k->text[0] = text;
         k->orc = gs_orc_set_new();
         k->modules = gs_modules_new();
         k->symtab = make_symbols();

@@ -24,7 +24,7 @@ void frame_kernel_init(GsKernel *k, const GsArch *arch, GsRange image,
                        bool meta)
 {
     k->arch = arch;
-    k->text[0] = (GsTextRange) { text.start, text.end };
+    k->text[0] = text;
     k->orc = gs_orc_set_new();
     k->modules = gs_modules_new();
     k->btf = frame_types_new(meta);

@@ -269,7 +269,7 @@ static void lg_make_kernel(GsKernel *k)
 
     k->arch = &gs_arch_x86_64;
     k->page_shift = 12;
-    k->text[0] = (GsTextRange) { text.start, text.end };
+    k->text[0] = text;
     k->orc = gs_orc_set_new();
     k->modules = gs_modules_new();
     k->symtab = lg_symbols(NULL, 0);

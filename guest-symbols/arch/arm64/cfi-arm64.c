@@ -268,7 +268,7 @@ static bool is_one_of(const uint64_t *list, size_t n, uint64_t va)
 
 void gs_arm64_cfi(const GsArm64Cfi *c, GsRange range, const uint8_t *code)
 {
-    bool freed = range.start >= c->freed.start && range.start < c->freed.end;
+    bool freed = gs_range_has(c->freed, range.start);
 
     if (is_one_of(c->vectors, G_N_ELEMENTS(c->vectors), range.start)) {
         put_vectors(c, range);

@@ -156,25 +156,11 @@ static uint32_t put_cie(GsCfi *w, bool signal)
 
 /* ---- functions ---------------------------------------------------------- */
 
-static bool within(GsRange range, uint64_t va)
-{
-    return va >= range.start && va < range.end;
-}
-
 /* Does no frame call the one at @va? */
 static bool ends_at(const Rules *r, uint64_t va)
 {
-    for (size_t i = 0; i < r->records.n_outermost; i++) {
-        if (within(r->records.outermost[i], va)) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(r->ends); i++) {
-        if (within(r->ends[i], va)) {
-            return true;
-        }
-    }
-    return false;
+    return gs_ranges_have(r->records.outermost, r->records.n_outermost, va) ||
+           gs_ranges_have(r->ends, G_N_ELEMENTS(r->ends), va);
 }
 
 /* Write the rules of a function whose code is not known. It has a record. */
@@ -220,7 +206,7 @@ static void put_flow(const Rules *r, GsRange range, const GsRvFlow *flow,
 
 static GsRvCode code_of(const Rules *r, uint64_t va)
 {
-    return within(r->records.entry, va) ? GS_RV_EXCEPTION :
+    return gs_range_has(r->records.entry, va) ? GS_RV_EXCEPTION :
            r->switch_to && va == r->switch_to ? GS_RV_SWITCH : GS_RV_FUNCTION;
 }
 
@@ -232,7 +218,7 @@ static void put_function(void *opaque, GsRange range, const uint8_t *bytes)
     g_autoptr(GsRvFlow) flow = NULL;
     const GsRvFrame *end;
 
-    if (bytes && !within(r->init, range.start)) {
+    if (bytes && !gs_range_has(r->init, range.start)) {
         GsRvInsn insn = gs_rv_decode(bytes, len);
         GsRvFrame first = gs_rv_frame_at(code, &insn);
 

@@ -15,8 +15,7 @@
 
 static GsRvCode kind_of(const GsFrameRecords *f, const GsCode *fn)
 {
-    return fn->range.start >= f->entry.start &&
-           fn->range.start < f->entry.end ? GS_RV_EXCEPTION :
+    return gs_range_has(f->entry, fn->range.start) ? GS_RV_EXCEPTION :
            !strcmp(fn->name, "__switch_to") ? GS_RV_SWITCH : GS_RV_FUNCTION;
 }
 

@@ -63,11 +63,6 @@ static void prepare(GsFrameRecords *f, const GsKernel *k)
     }
 }
 
-static bool in_entry(const GsFrameRecords *f, uint64_t pc)
-{
-    return pc >= f->entry.start && pc < f->entry.end;
-}
-
 /* Continues from the struct pt_regs at @w->sp. */
 static GsStop take_regs(Walk *w)
 {
@@ -138,7 +133,7 @@ static GsStop step(const GsFrameRecords *f, Walk *w)
     uint64_t behind = w->bp, record = behind + RECORD_AT, regs = w->regs;
     uint64_t ra, s0;
 
-    if (!w->exact && in_entry(f, w->ip)) {
+    if (!w->exact && gs_range_has(f->entry, w->ip)) {
         return take_regs(w);
     }
     if (gs_frame_records_is_outermost(f, w->ip + w->exact)) {

@@ -264,11 +264,6 @@ static bool scan(GsCfi *w, GsRange r, const uint8_t *code, uint8_t *at,
 
 /* ---- functions ---------------------------------------------------------- */
 
-static bool is_in(GsRange r, uint64_t va)
-{
-    return va >= r.start && va < r.end;
-}
-
 static bool is_entry_of_system_calls(const Maker *m, uint64_t va)
 {
     GsSymbol sym;
@@ -280,8 +275,8 @@ static bool is_entry_of_system_calls(const Maker *m, uint64_t va)
 static void add_function(void *opaque, GsRange r, const uint8_t *code)
 {
     const Maker *m = opaque;
-    bool entry = is_in(m->entry, r.start), signal = false;
-    bool frame = code && !entry && !is_in(m->init, r.start);
+    bool entry = gs_range_has(m->entry, r.start), signal = false;
+    bool frame = code && !entry && !gs_range_has(m->init, r.start);
     g_autofree uint8_t *at = frame ? g_malloc(r.end - r.start) : NULL;
 
     frame = frame && scan(NULL, r, code, at, &signal);

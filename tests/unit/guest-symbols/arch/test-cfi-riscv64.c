@@ -58,7 +58,7 @@ static bool read_code(void *opaque, uint64_t va, void *buf, size_t len)
 static void open_kernel(GsKernel *k, const Code *code, GArray *starts)
 {
     k->arch = &gs_arch_riscv64;
-    k->text[0] = (GsTextRange) { TEXT, TEXT + 2 * code->n };
+    k->text[0] = (GsRange) { TEXT, TEXT + 2 * code->n };
     k->orc = gs_orc_set_new();
     k->modules = gs_modules_new();
     k->symtab = gs_symtab_new();

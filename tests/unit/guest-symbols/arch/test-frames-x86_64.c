@@ -18,7 +18,7 @@ static Guest *guest_by(GsUnwindBy by)
 
     gs_unwinder_free(g->u);
     g->k.unwind_by = by;
-    g->k.text[0] = (GsTextRange) { TEXT, TEXT + 0x10000 };
+    g->k.text[0] = (GsRange) { TEXT, TEXT + 0x10000 };
     g->u = gs_unwinder_new(&g->k);
     return g;
 }

@@ -170,7 +170,7 @@ static void arm64_narrow_addresses(void)
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     GsUnwinder *u;
 
-    g->k.text[0] = (GsTextRange) { 0xffffffc080010000, 0xffffffc080020000 };
+    g->k.text[0] = (GsRange) { 0xffffffc080010000, 0xffffffc080020000 };
     u = gs_unwinder_new(&g->k);
     gs_unwinder_free(g->u);
     g->u = u;

@@ -385,7 +385,7 @@ static void frame_records(const GsArch *arch, uint64_t first, uint64_t second)
     gs_unwinder_free(g->u);
     g->k.arch = arch;
     g->k.unwind_by = slots ? GS_UNWIND_BY_FRAMES : GS_UNWIND_BY_ARCH;
-    g->k.text[0] = (GsTextRange) { TEXT, TEXT + 0x10000 };
+    g->k.text[0] = (GsRange) { TEXT, TEXT + 0x10000 };
     g->u = gs_unwinder_new(&g->k);
     PUT(g, SP, SP + 0x40, GRAPH);
     PUT(g, SP + 0x40, SP + 0x80, GRAPH);

@@ -21,24 +21,17 @@ const GsCfiMaker *gs_cfi_maker_find(const GsKernel *k)
                &gs_orc_cfi_maker : k->arch->cfi;
 }
 
-static uint64_t address_of(const GsKernel *k, const char *name)
-{
-    GsSymbol sym;
-
-    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
-}
-
 GsRange gs_cfi_freed(const GsKernel *k, const GsMem *mem)
 {
-    uint64_t va = address_of(k, "system_state");
+    uint64_t va = gs_kernel_address(k, "system_state");
     uint32_t state = 0;
     bool boots = va && mem && mem->read(mem->opaque, va, &state,
                                         sizeof(state)) &&
                  GUINT32_FROM_LE(state) < FREED_INIT;
 
     return boots ? (GsRange) { 0 } :
-                   (GsRange) { address_of(k, "_sinittext"),
-                               address_of(k, "_einittext") };
+                   (GsRange) { gs_kernel_address(k, "_sinittext"),
+                               gs_kernel_address(k, "_einittext") };
 }
 
 void gs_cfi_foreach_function(const GsCfiCode *code, const GsMem *mem,

@@ -175,6 +175,13 @@ bool gs_kernel_lookup(const GsKernel *k, const char *name, GsSymbol *out)
     return gs_modules_lookup(k->modules, NULL, name, out);
 }
 
+uint64_t gs_kernel_address(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
+}
+
 bool gs_kernel_variable(const GsKernel *k, const char *name, GsSymbol *out)
 {
     if (gs_kernel_lookup(k, name, out)) {

@@ -119,6 +119,9 @@ void gs_kernel_find_data(GsKernel *k);
 /** gs_kernel_find_unwinder() - set @unwind_by; @symtab, @text and @orc are
  *  set. */
 void gs_kernel_find_unwinder(GsKernel *k);
+/** gs_kernel_address() - return the run-time address of a symbol; 0 if there is
+ *  none. */
+uint64_t gs_kernel_address(const GsKernel *k, const char *name);
 /** gs_kernel_read_file() - (owned) read a file of 1 byte to 2 GiB. */
 GBytes *gs_kernel_read_file(const char *path, GError **errp);
 

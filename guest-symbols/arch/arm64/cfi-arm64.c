@@ -289,13 +289,6 @@ typedef struct Maker {
     const GsMem *mem;
 } Maker;
 
-static uint64_t address_of(const GsKernel *k, const char *name)
-{
-    GsSymbol sym;
-
-    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
-}
-
 static void find_functions(GsArm64Cfi *c, const GsKernel *k)
 {
     static const char *const names[GS_ARM64_VECTORS] = {
@@ -303,11 +296,11 @@ static void find_functions(GsArm64Cfi *c, const GsKernel *k)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        c->vectors[i] = address_of(k, names[i]);
+        c->vectors[i] = gs_kernel_address(k, names[i]);
     }
-    c->ends[0] = address_of(k, "__primary_switched");
-    c->switches = address_of(k, "call_on_irq_stack");
-    c->boots = address_of(k, "rest_init");
+    c->ends[0] = gs_kernel_address(k, "__primary_switched");
+    c->switches = gs_kernel_address(k, "call_on_irq_stack");
+    c->boots = gs_kernel_address(k, "rest_init");
 }
 
 static void *begin(GsCfi *w, const GsKernel *k, const GsMem *mem)

@@ -253,15 +253,9 @@ static void find_functions(Rules *r, const GsKernel *k)
             r->ends[i] = (GsRange) { sym.va, sym.va + sym.size };
         }
     }
-    if (gs_kernel_lookup(k, "__switch_to", &sym)) {
-        r->switch_to = sym.va;
-    }
-    if (gs_kernel_lookup(k, "_sinittext", &sym)) {
-        r->init.start = sym.va;
-    }
-    if (gs_kernel_lookup(k, "_einittext", &sym)) {
-        r->init.end = sym.va;
-    }
+    r->switch_to = gs_kernel_address(k, "__switch_to");
+    r->init = (GsRange) { gs_kernel_address(k, "_sinittext"),
+                          gs_kernel_address(k, "_einittext") };
 }
 
 static void *begin_rules(GsCfi *w, const GsKernel *k, const GsMem *mem)

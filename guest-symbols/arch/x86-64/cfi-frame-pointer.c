@@ -294,13 +294,6 @@ static void add_function(void *opaque, GsRange r, const uint8_t *code)
 
 /* ---- of a kernel -------------------------------------------------------- */
 
-static uint64_t va_of(const GsKernel *k, const char *name)
-{
-    GsSymbol sym;
-
-    return gs_kernel_lookup(k, name, &sym) ? sym.va : 0;
-}
-
 static void *begin(GsCfi *w, const GsKernel *k, const GsMem *mem)
 {
     Maker *m;
@@ -311,9 +304,10 @@ static void *begin(GsCfi *w, const GsKernel *k, const GsMem *mem)
     m = g_new(Maker, 1);
     *m = (Maker) {
         .w = w, .k = k, .mem = mem, .cies = gs_orc_cies(w),
-        .entry = { va_of(k, "__entry_text_start"),
-                   va_of(k, "__entry_text_end") },
-        .init = { va_of(k, "_sinittext"), va_of(k, "_einittext") },
+        .entry = { gs_kernel_address(k, "__entry_text_start"),
+                   gs_kernel_address(k, "__entry_text_end") },
+        .init = { gs_kernel_address(k, "_sinittext"),
+                  gs_kernel_address(k, "_einittext") },
     };
     return m;
 }

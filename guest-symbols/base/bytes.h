@@ -179,6 +179,32 @@ const char *gs_bytes_str(GsBytes *b, size_t max, size_t *len);
  */
 void gs_bytes_text(GsBytes *b, char *buf, size_t size, const char *what);
 
+/* ---- numbers at a place, little-endian ---------------------------------- */
+
+static inline uint16_t gs_u16_at(const void *at)
+{
+    uint16_t v;
+
+    memcpy(&v, at, sizeof(v));
+    return GUINT16_FROM_LE(v);
+}
+
+static inline uint32_t gs_u32_at(const void *at)
+{
+    uint32_t v;
+
+    memcpy(&v, at, sizeof(v));
+    return GUINT32_FROM_LE(v);
+}
+
+static inline uint64_t gs_u64_at(const void *at)
+{
+    uint64_t v;
+
+    memcpy(&v, at, sizeof(v));
+    return GUINT64_FROM_LE(v);
+}
+
 /* ---- writing ------------------------------------------------------------ */
 
 /* An array is appended to up to so many bytes; a stream is drained when it has

@@ -227,10 +227,8 @@ const char *gs_compression_name(const uint8_t *data, size_t len)
  */
 static size_t size_hint(const uint8_t *data, size_t len, size_t max)
 {
-    uint32_t hint;
+    uint32_t hint = gs_u32_at(data + len - sizeof(hint));
 
-    memcpy(&hint, data + len - sizeof(hint), sizeof(hint));
-    hint = GUINT32_FROM_LE(hint);
     return hint > len && hint < max ? (size_t)hint + 1 : OUT_FIRST;
 }
 

@@ -6,6 +6,7 @@
  * shared. Sizes and pointers come from the guest: each is capped before use.
  */
 #include "guest-symbols/modules/modules-internal.h"
+#include "guest-symbols/base/bytes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -105,15 +106,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Raw, raw_clear)
 static Entry entry(const Raw *r, size_t i)
 {
     const uint8_t *from = r->symtab + i * SYM_SIZE;
-    Entry e = { .info = from[4] };
 
-    memcpy(&e.name, from, 4);
-    memcpy(&e.section, from + 6, 2);
-    memcpy(&e.value, from + 8, 8);
-    e.name = GUINT32_FROM_LE(e.name);
-    e.section = GUINT16_FROM_LE(e.section);
-    e.value = GUINT64_FROM_LE(e.value);
-    return e;
+    return (Entry) {
+        .name = gs_u32_at(from), .info = from[4],
+        .section = gs_u16_at(from + 6), .value = gs_u64_at(from + 8),
+    };
 }
 
 /* Guess the type letter: before 1c7651f43777 (5.2) there is no typetab. */

@@ -14,8 +14,7 @@
  * like frames.
  */
 #include "guest-symbols/orc/orc.h"
-
-#include <string.h>
+#include "guest-symbols/base/bytes.h"
 
 #define HEADER_SIZE     20
 #define ENTRY_SIZE      6
@@ -25,19 +24,11 @@
 /* No code is so near to the table. */
 #define NEAR            4096
 
-static int32_t distance_at(const GsSection *s, size_t pos)
-{
-    uint32_t v;
-
-    memcpy(&v, s->data + pos, sizeof(v));
-    return (int32_t)GUINT32_FROM_LE(v);
-}
-
 /* Return the address that the element at @pos stands for; 0 if it is not the
  * address of code in the image. */
 static uint64_t code_at(const GsSection *s, size_t pos)
 {
-    int64_t off = distance_at(s, pos);
+    int64_t off = (int32_t)gs_u32_at(s->data + pos);
     uint64_t at = pos + off;
 
     return (off > NEAR || off < -NEAR) && at < s->len ? s->va + at : 0;

@@ -15,6 +15,7 @@
  * loaded. A table does not change once made: any thread may search it.
  */
 #include "guest-symbols/orc/orc.h"
+#include "guest-symbols/base/bytes.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -154,19 +155,9 @@ typedef struct Row {
     GsOrcRule rule;
 } Row;
 
-static uint16_t get16(const uint8_t *p)
-{
-    return p[0] | p[1] << 8;
-}
-
-static int32_t get32(const uint8_t *p)
-{
-    return (int32_t)(get16(p) | (uint32_t)get16(p + 2) << 16);
-}
-
 static uint16_t raw_flags(const GsOrcRaw *raw, size_t i)
 {
-    return get16(raw->orc + i * ENTRY_SIZE + 4);
+    return gs_u16_at(raw->orc + i * ENTRY_SIZE + 4);
 }
 
 /* ---- layout ----------------------------------------------------------- */
@@ -240,13 +231,14 @@ static uint8_t type_of(const Layout *l, uint16_t flags)
 
 static GsOrcRule rule_of(const Layout *l, const uint8_t *entry)
 {
-    uint16_t flags = get16(entry + 4);
+    uint16_t flags = gs_u16_at(entry + 4);
     const RegRow *sp = &l->regs[flags & 0xf];
     const RegRow *bp = &l->regs[(flags >> 4) & 0xf];
     uint8_t type = type_of(l, flags);
     GsOrcRule rule = {
-        .sp_off = sp->sp == GS_ORC_SP_REG ? sp->pt_off : (int16_t)get16(entry),
-        .bp_off = (int16_t)get16(entry + 2),
+        .sp_off = sp->sp == GS_ORC_SP_REG ? sp->pt_off :
+                                            (int16_t)gs_u16_at(entry),
+        .bp_off = (int16_t)gs_u16_at(entry + 2),
         .sp = sp->sp,
         .bp = bp->bp,
         .type = type,
@@ -286,7 +278,9 @@ static int row_cmp(const void *pa, const void *pb)
 
 static uint64_t row_va(const GsOrcRaw *raw, size_t i)
 {
-    return raw->ip_va + i * 4 + (uint64_t)(int64_t)get32(raw->ip + i * 4);
+    int32_t distance = gs_u32_at(raw->ip + i * 4);
+
+    return raw->ip_va + i * 4 + (uint64_t)(int64_t)distance;
 }
 
 static bool is_ascending(const GsOrcRaw *raw, size_t n)

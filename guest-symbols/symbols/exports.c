@@ -17,6 +17,7 @@
  * not each has a NUL before it.
  */
 #include "guest-symbols/symbols/symtab.h"
+#include "guest-symbols/base/bytes.h"
 
 #include <string.h>
 
@@ -66,16 +67,10 @@ typedef struct Part {
 
 static uint64_t field(const Tables *t, size_t pos)
 {
-    uint32_t near;
-    uint64_t far;
+    const uint8_t *at = t->s->data + pos;
 
-    if (t->form->relative) {
-        memcpy(&near, t->s->data + pos, sizeof(near));
-        near = GUINT32_FROM_LE(near);
-        return t->s->va + pos + (int64_t)(int32_t)near;
-    }
-    memcpy(&far, t->s->data + pos, sizeof(far));
-    return GUINT64_FROM_LE(far);
+    return t->form->relative ?
+           t->s->va + pos + (int64_t)(int32_t)gs_u32_at(at) : gs_u64_at(at);
 }
 
 /* A field of 0 is no pointer; as a distance it is that to itself. */

@@ -20,15 +20,10 @@
 static const uint8_t *unit_end(Dwarf_Die *die)
 {
     const uint8_t *unit = (const uint8_t *)die->addr - dwarf_cuoffset(die);
-    uint64_t len64;
-    uint32_t len;
+    uint32_t len = gs_u32_at(unit);
 
-    memcpy(&len, unit, sizeof(len));
-    if (len != UINT32_MAX) {
-        return unit + sizeof(len) + GUINT32_FROM_LE(len);
-    }
-    memcpy(&len64, unit + sizeof(len), sizeof(len64));
-    return unit + sizeof(len) + sizeof(len64) + GUINT64_FROM_LE(len64);
+    return len != UINT32_MAX ? unit + 4 + len :
+                               unit + 12 + gs_u64_at(unit + 4);
 }
 
 /*

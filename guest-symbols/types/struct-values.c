@@ -9,6 +9,7 @@
  *     ptr[2] 0xffff...         others one by one
  */
 #include "guest-symbols/types/types-internal.h"
+#include "guest-symbols/base/bytes.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/value.h"
 
@@ -126,19 +127,12 @@ static void set_leaf(GsRows *x, const GsLeaf *leaf, GsMember *m)
 
 /* ---- lists, and structs in one row --------------------------------------- */
 
-static uint64_t word_at(const GsObject *o, uint64_t at)
-{
-    uint64_t word;
-
-    memcpy(&word, o->bytes + at, sizeof(word));
-    return GUINT64_FROM_LE(word);
-}
-
 /* A list whose head points to itself is empty. */
 static void set_list(GsRows *x, uint64_t at, GsMember *m)
 {
     const GsObject *o = x->plan->object;
-    uint64_t next = word_at(o, at), prev = word_at(o, at + WORD);
+    uint64_t next = gs_u64_at(o->bytes + at);
+    uint64_t prev = gs_u64_at(o->bytes + at + WORD);
 
     if (next == o->va + at && prev == next) {
         g_string_append(x->value, "empty");

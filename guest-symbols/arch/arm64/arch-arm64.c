@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The row of arm64, and what is too small for files of its own. */
 #include "guest-symbols/arch/arch-internal.h"
+#include "guest-symbols/base/bytes.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/symbols/symtab.h"
 
 #include <elf.h>
-#include <string.h>
 #ifdef GS_HAVE_CAPSTONE
 #include <capstone/capstone.h>
 #endif
@@ -38,14 +38,6 @@ static unsigned page_shift(const GsKernel *k)
     return 12;
 }
 
-static uint32_t insn_at(const uint8_t *code, unsigned i)
-{
-    uint32_t v;
-
-    memcpy(&v, code + 4 * i, sizeof(v));
-    return GUINT32_FROM_LE(v);
-}
-
 /* Is this movz (@part 0) or movk of the register, shifted by 16 * @part? */
 static bool is_wide_move(uint32_t insn, unsigned part, uint32_t reg)
 {
@@ -57,11 +49,11 @@ static bool is_wide_move(uint32_t insn, unsigned part, uint32_t reg)
 /* movz, movk, movk, movk of one register, 16 bits each */
 static bool code_constant(const uint8_t *code, uint64_t *out)
 {
-    uint32_t reg = insn_at(code, 0) & 31;
+    uint32_t reg = gs_u32_at(code) & 31;
     uint64_t value = 0;
 
     for (unsigned i = 0; i < 4; i++) {
-        uint32_t insn = insn_at(code, i);
+        uint32_t insn = gs_u32_at(code + 4 * i);
 
         if (!is_wide_move(insn, i, reg)) {
             return false;

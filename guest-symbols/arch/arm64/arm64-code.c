@@ -5,9 +5,7 @@
  * All other instructions are GS_ARM64_OTHER.
  */
 #include "guest-symbols/arch/arm64/arm64-internal.h"
-
-#include <glib.h>
-#include <string.h>
+#include "guest-symbols/base/bytes.h"
 
 /* Return bits @at and up, @n of them, with their sign. */
 static int32_t signed_field(uint32_t insn, unsigned at, unsigned n)
@@ -154,10 +152,8 @@ static void decode_memory(uint32_t insn, GsArm64Insn *out)
 GsArm64Insn gs_arm64_insn(const uint8_t *code, size_t i)
 {
     GsArm64Insn out = { .reg = GS_ARM64_NO_REG, .reg2 = GS_ARM64_NO_REG };
-    uint32_t insn;
+    uint32_t insn = gs_u32_at(code + 4 * i);
 
-    memcpy(&insn, code + 4 * i, sizeof(insn));
-    insn = GUINT32_FROM_LE(insn);
     if ((insn & 0x1c000000) == 0x14000000) {            /* branches, system */
         decode_flow(insn, &out);
         decode_move(insn, &out);

@@ -124,7 +124,7 @@ GsArm64State *gs_arm64_flow(const uint8_t *code, size_t n);
 
 /**
  * struct GsArm64Cfi - what all functions have in common
- * @w: (borrowed) the writer
+ * @w: (borrowed) the writer; @mem: memory of the guest
  * @canonical: upper bits that are set in every address of code; there return
  *             addresses may be signed
  * @vectors: tables of exception vectors, 0: none
@@ -138,6 +138,7 @@ GsArm64State *gs_arm64_flow(const uint8_t *code, size_t n);
  */
 typedef struct GsArm64Cfi {
     GsCfi *w;
+    const GsMem *mem;
     uint64_t canonical;
     uint64_t vectors[GS_ARM64_VECTORS], ends[GS_ARM64_ENDS], switches;
     uint64_t boots;
@@ -148,8 +149,8 @@ typedef struct GsArm64Cfi {
 /** gs_arm64_cfi_begin() - write the CIEs; all members before them are set */
 void gs_arm64_cfi_begin(GsArm64Cfi *c);
 
-/** gs_arm64_cfi() - write the rules of a function. @code: (nullable) its
- *  instructions, NULL: not known */
-void gs_arm64_cfi(const GsArm64Cfi *c, GsRange range, const uint8_t *code);
+/** gs_arm64_cfi() - write the rules of a function: a GsCfiFunction of a
+ *  GsArm64Cfi */
+void gs_arm64_cfi(void *cfi, GsRange range, const uint8_t *code);
 
 #endif /* GS_ARM64_INTERNAL_H */

@@ -266,8 +266,9 @@ static bool is_one_of(const uint64_t *list, size_t n, uint64_t va)
     return false;
 }
 
-void gs_arm64_cfi(const GsArm64Cfi *c, GsRange range, const uint8_t *code)
+void gs_arm64_cfi(void *cfi, GsRange range, const uint8_t *code)
 {
+    const GsArm64Cfi *c = cfi;
     bool freed = gs_range_has(c->freed, range.start);
 
     if (is_one_of(c->vectors, G_N_ELEMENTS(c->vectors), range.start)) {
@@ -283,11 +284,6 @@ void gs_arm64_cfi(const GsArm64Cfi *c, GsRange range, const uint8_t *code)
 }
 
 /* ---- of a kernel -------------------------------------------------------- */
-
-typedef struct Maker {
-    GsArm64Cfi cfi;
-    const GsMem *mem;
-} Maker;
 
 static void find_functions(GsArm64Cfi *c, const GsKernel *k)
 {
@@ -307,32 +303,27 @@ static void *begin(GsCfi *w, const GsKernel *k, const GsMem *mem)
 {
     const GsFrameRules *rules = gs_frame_rules_find(k);
     GsFrameRecords f;
-    Maker *m;
+    GsArm64Cfi *c;
 
     if (!mem || rules != &gs_arm64_frames) {
         return NULL;
     }
     gs_frame_records_prepare(&f, rules, k, NULL);
-    m = g_new0(Maker, 1);
-    m->mem = mem;
-    m->cfi.w = w;
-    m->cfi.canonical = f.canonical;
-    find_functions(&m->cfi, k);
-    m->cfi.freed = gs_cfi_freed(k, mem);
-    gs_arm64_cfi_begin(&m->cfi);
-    return m;
-}
-
-static void add_function(void *opaque, GsRange range, const uint8_t *code)
-{
-    gs_arm64_cfi(opaque, range, code);
+    c = g_new0(GsArm64Cfi, 1);
+    c->w = w;
+    c->mem = mem;
+    c->canonical = f.canonical;
+    find_functions(c, k);
+    c->freed = gs_cfi_freed(k, mem);
+    gs_arm64_cfi_begin(c);
+    return c;
 }
 
 static void add(void *maker, const GsCfiCode *code)
 {
-    Maker *m = maker;
+    const GsArm64Cfi *c = maker;
 
-    gs_cfi_foreach_function(code, m->mem, add_function, &m->cfi);
+    gs_cfi_foreach_function(code, c->mem, gs_arm64_cfi, maker);
 }
 
 const GsCfiMaker gs_arm64_cfi_maker = {

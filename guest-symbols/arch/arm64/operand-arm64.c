@@ -12,6 +12,7 @@
  * Source: Arm ARM, chapter C4.1. Pure functions.
  */
 #include "guest-symbols/arch/arch-internal.h"
+#include "guest-symbols/base/bytes.h"
 
 #define REG_FP  29
 #define REG_SP  31
@@ -57,12 +58,6 @@ static bool load_store_touches(uint32_t insn)
            !is_one_of(none, G_N_ELEMENTS(none), insn);
 }
 
-static uint32_t word_at(const uint8_t *bytes)
-{
-    return bytes[0] | bytes[1] << 8 | bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
 bool gs_operand_arm64(const uint8_t *bytes, size_t len)
 {
     uint32_t insn;
@@ -70,7 +65,7 @@ bool gs_operand_arm64(const uint8_t *bytes, size_t len)
     if (len < 4) {
         return true;
     }
-    insn = word_at(bytes);
+    insn = gs_u32_at(bytes);
     switch (insn >> 25 & 15) {
     case 0:                             /* udf; matrices of SME */
         return insn >> 16;
@@ -90,7 +85,7 @@ bool gs_operand_arm64(const uint8_t *bytes, size_t len)
 /* C4: atomic memory operations, compare and swap. */
 bool gs_modifies_arm64(const uint8_t *bytes, size_t len)
 {
-    uint32_t insn = len < 4 ? 0 : word_at(bytes);
+    uint32_t insn = len < 4 ? 0 : gs_u32_at(bytes);
     bool loads_only = (insn & 0x3ffffc00) == 0x38bfc000;        /* ldapr */
 
     return (!loads_only && (insn & 0x3b200c00) == 0x38200000) ||

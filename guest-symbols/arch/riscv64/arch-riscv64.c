@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The row of riscv64, and what is too small for files of its own. */
 #include "guest-symbols/arch/arch-internal.h"
+#include "guest-symbols/base/bytes.h"
 
 #include <elf.h>
-#include <string.h>
 #ifdef GS_HAVE_CAPSTONE
 #include <capstone/capstone.h>
 #endif
@@ -23,8 +23,7 @@ static const GsAbi abi = {
 static bool makes_frame(const uint8_t code[GS_PROLOGUE_BYTES])
 {
     for (unsigned i = 0; i + 4 <= GS_PROLOGUE_BYTES; i += 2) {
-        uint32_t insn = code[i] | code[i + 1] << 8 |
-                        (uint32_t)(code[i + 2] | code[i + 3] << 8) << 16;
+        uint32_t insn = gs_u32_at(code + i);
         uint32_t compressed = insn & 0xffff;
 
         if (((compressed & 0xe01f) == 0 && compressed) ||
@@ -33,14 +32,6 @@ static bool makes_frame(const uint8_t code[GS_PROLOGUE_BYTES])
         }
     }
     return false;
-}
-
-static uint32_t insn_at(const uint8_t *code, unsigned i)
-{
-    uint32_t v;
-
-    memcpy(&v, code + 4 * i, sizeof(v));
-    return GUINT32_FROM_LE(v);
 }
 
 #define RISCV_NOP   0x00000013u
@@ -85,8 +76,8 @@ static bool code_constant(const uint8_t *code, uint64_t *out)
 {
     uint32_t low, high, reg, other;
 
-    if (!riscv_half(insn_at(code, 0), insn_at(code, 2), &reg, &low) ||
-        !riscv_half(insn_at(code, 1), insn_at(code, 3), &other, &high) ||
+    if (!riscv_half(gs_u32_at(code), gs_u32_at(code + 8), &reg, &low) ||
+        !riscv_half(gs_u32_at(code + 4), gs_u32_at(code + 12), &other, &high) ||
         reg == other) {
         return false;
     }

@@ -219,11 +219,8 @@ static void put_function(void *opaque, GsRange range, const uint8_t *bytes)
     const GsRvFrame *end;
 
     if (bytes && !gs_range_has(r->init, range.start)) {
-        GsRvInsn insn = gs_rv_decode(bytes, len);
-        GsRvFrame first = gs_rv_frame_at(code, &insn);
-
-        flow = gs_rv_flow_new(code, code == GS_RV_FUNCTION && r->carries ?
-                              &r->carried : &first, bytes, len);
+        flow = gs_rv_flow_new(code, r->carries ? &r->carried : NULL, bytes,
+                              len);
     }
     end = flow ? gs_rv_flow_end(flow) : NULL;
     r->carries = end;

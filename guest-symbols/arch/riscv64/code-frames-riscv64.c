@@ -22,14 +22,8 @@ static GsRvCode kind_of(const GsFrameRecords *f, const GsCode *fn)
 static GsRvFlow *follow(const GsFrameRecords *f, const GsCode *fn,
                         const GsRvFrame *carried)
 {
-    size_t len = fn->range.end - fn->range.start;
-    GsRvCode kind = kind_of(f, fn);
-    GsRvInsn insn = gs_rv_decode(fn->bytes, len);
-    GsRvFrame first = gs_rv_frame_at(kind, &insn);
-
-    return gs_rv_flow_new(kind, kind == GS_RV_FUNCTION && carried ? carried :
-                                                                   &first,
-                          fn->bytes, len);
+    return gs_rv_flow_new(kind_of(f, fn), carried, fn->bytes,
+                          fn->range.end - fn->range.start);
 }
 
 /* Find functions in front of @start, each right before the next. Returns: how

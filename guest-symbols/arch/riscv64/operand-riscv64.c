@@ -11,6 +11,7 @@
  * functions.
  */
 #include "guest-symbols/arch/arch-internal.h"
+#include "guest-symbols/base/bytes.h"
 
 /* Opcodes: bits 6 to 2. */
 #define LOAD            0x00
@@ -88,11 +89,9 @@ bool gs_operand_riscv64(const uint8_t *bytes, size_t len)
         return true;
     }
     if ((bytes[0] & 3) != 3) {
-        return short_touches(bytes[0] | bytes[1] << 8);
+        return short_touches(gs_u16_at(bytes));
     }
-    return len < 4 ||
-           long_touches(bytes[0] | bytes[1] << 8 | bytes[2] << 16 |
-                        (uint32_t)bytes[3] << 24);
+    return len < 4 || long_touches(gs_u32_at(bytes));
 }
 
 /* "A" and "Zacas". */

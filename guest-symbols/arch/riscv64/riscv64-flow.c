@@ -175,9 +175,11 @@ static void follow_rest(GsRvFlow *f)
     f->end = end;
 }
 
-GsRvFlow *gs_rv_flow_new(GsRvCode code, const GsRvFrame *first,
+GsRvFlow *gs_rv_flow_new(GsRvCode code, const GsRvFrame *carried,
                          const uint8_t *bytes, size_t len)
 {
+    GsRvInsn insn = gs_rv_decode(bytes, len);
+    GsRvFrame first = gs_rv_frame_at(code, &insn);
     GsRvFlow *f = g_new(GsRvFlow, 1);
 
     *f = (GsRvFlow) {
@@ -189,7 +191,8 @@ GsRvFlow *gs_rv_flow_new(GsRvCode code, const GsRvFrame *first,
         .last = g_array_new(false, false, sizeof(Visit)),
     };
     g_array_set_size(f->frames, 1);
-    follow_all(f, 0, number_of(f, first, 0));
+    follow_all(f, 0, number_of(f, code == GS_RV_FUNCTION && carried ?
+                                   carried : &first, 0));
     follow_rest(f);
     if (f->many) {
         gs_rv_flow_free(f);

@@ -8,6 +8,7 @@
  * two. Those of two bytes are short forms of those of four.
  */
 #include "guest-symbols/arch/riscv64/riscv64-internal.h"
+#include "guest-symbols/base/bytes.h"
 
 #include <glib.h>
 #include <stdbool.h>
@@ -149,13 +150,13 @@ GsRvInsn gs_rv_decode(const uint8_t *code, size_t len)
     if (len < 2) {
         return out;
     }
-    insn = code[0] | code[1] << 8;
+    insn = gs_u16_at(code);
     if ((insn & 3) == 3) {
         if (len < 4) {
             return out;
         }
         out.len = 4;
-        insn |= (uint32_t)code[2] << 16 | (uint32_t)code[3] << 24;
+        insn = gs_u32_at(code);
     }
     out.kind = GS_RV_OTHER;
     i = row_of(insn);

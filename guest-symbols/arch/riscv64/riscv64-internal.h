@@ -123,11 +123,11 @@ typedef struct GsRvFlow GsRvFlow;
 /**
  * gs_rv_flow_new() - follow all paths through a function
  * @bytes: (borrowed) its instructions, @len bytes
- * @first: the frame at its first instruction
+ * @carried: (nullable) the frame of the function before, which runs into it
  *
  * Returns: (owned) NULL if it has more kinds of frames than any function needs.
  */
-GsRvFlow *gs_rv_flow_new(GsRvCode code, const GsRvFrame *first,
+GsRvFlow *gs_rv_flow_new(GsRvCode code, const GsRvFrame *carried,
                          const uint8_t *bytes, size_t len);
 void gs_rv_flow_free(GsRvFlow *f);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The row of x86-64, and what is too small for files of its own. */
 #include "guest-symbols/arch/arch-internal.h"
+#include "guest-symbols/base/bytes.h"
 
 #include <elf.h>
 #include <string.h>
@@ -32,13 +33,10 @@ static bool makes_frame(const uint8_t code[GS_PROLOGUE_BYTES])
  * to r15; then b8 plus the register's number. */
 static bool code_constant(const uint8_t *code, uint64_t *out)
 {
-    uint64_t v;
-
     if ((code[0] & 0xfe) != 0x48 || (code[1] & 0xf8) != 0xb8) {
         return false;
     }
-    memcpy(&v, code + 2, sizeof(v));
-    *out = GUINT64_FROM_LE(v);
+    *out = gs_u64_at(code + 2);
     return true;
 }
 

@@ -26,6 +26,7 @@
  * cfi-orc.c.
  */
 #include "guest-symbols/arch/arch-internal.h"
+#include "guest-symbols/base/bytes.h"
 #include "guest-symbols/export/cfi-orc.h"
 #include "guest-symbols/arch/x86-64/length-x86_64.h"
 
@@ -135,14 +136,6 @@ static void jump(Scan *s, int64_t off)
     }
 }
 
-static int32_t last_four_bytes(const Scan *s)
-{
-    int32_t off;
-
-    memcpy(&off, s->code + s->i + s->n - sizeof(off), sizeof(off));
-    return GINT32_FROM_LE(off);
-}
-
 static void follow_jumps(Scan *s)
 {
     uint8_t op = s->code[s->i], second = s->n > 1 ? s->code[s->i + 1] : 0;
@@ -150,7 +143,7 @@ static void follow_jumps(Scan *s)
     if ((op & 0xf0) == 0x70 || op == 0xeb) {
         jump(s, (int8_t)second);
     } else if (op == 0xe9 || (op == 0x0f && (second & 0xf0) == 0x80)) {
-        jump(s, last_four_bytes(s));
+        jump(s, (int32_t)gs_u32_at(s->code + s->i + s->n - 4));
     }
 }
 

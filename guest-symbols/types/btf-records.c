@@ -10,23 +10,24 @@
 #define CHAIN_MAX       32              /* typedefs, qualifiers, arrays */
 #define POINTER         8
 
-/* Bytes behind a record, and behind it for each of its vlen elements. */
-typedef struct Shape {
-    uint8_t once;
-    uint8_t each;
-} Shape;
-
-static const Shape shapes[GS_BTF_KINDS] = {
-    [GS_BTF_INT] = { 4, 0 },
-    [GS_BTF_ARRAY] = { 12, 0 },
-    [GS_BTF_STRUCT] = { 0, 12 },
-    [GS_BTF_UNION] = { 0, 12 },
-    [GS_BTF_ENUM] = { 0, 8 },
-    [GS_BTF_FUNC_PROTO] = { 0, 8 },
-    [GS_BTF_VAR] = { 4, 0 },
-    [GS_BTF_DATASEC] = { 0, 12 },
-    [GS_BTF_DECL_TAG] = { 4, 0 },
-    [GS_BTF_ENUM64] = { 0, 12 },
+const GsBtfShape gs_btf_shapes[GS_BTF_KINDS] = {
+    [GS_BTF_INT] = { .once = 1 },
+    [GS_BTF_PTR] = { .refers = true },
+    [GS_BTF_ARRAY] = { .once = 3, .ids = 3 },
+    [GS_BTF_STRUCT] = { .each = 3, .names = 1, .ids = 2 },
+    [GS_BTF_UNION] = { .each = 3, .names = 1, .ids = 2 },
+    [GS_BTF_ENUM] = { .each = 2, .names = 1 },
+    [GS_BTF_TYPEDEF] = { .refers = true },
+    [GS_BTF_VOLATILE] = { .refers = true },
+    [GS_BTF_CONST] = { .refers = true },
+    [GS_BTF_RESTRICT] = { .refers = true },
+    [GS_BTF_FUNC] = { .refers = true },
+    [GS_BTF_FUNC_PROTO] = { .refers = true, .each = 2, .names = 1, .ids = 2 },
+    [GS_BTF_VAR] = { .refers = true, .once = 1 },
+    [GS_BTF_DATASEC] = { .each = 3, .ids = 1 },
+    [GS_BTF_DECL_TAG] = { .refers = true, .once = 1 },
+    [GS_BTF_TYPE_TAG] = { .refers = true },
+    [GS_BTF_ENUM64] = { .each = 3, .names = 1 },
 };
 
 /* ---- the header ---- */
@@ -140,18 +141,18 @@ typedef struct Walk {
 
 /* Return false if nothing says how long records of @kind are. All sizes are
  * whole words. */
-static bool shape_of(const Walk *w, unsigned kind, Shape *out)
+static bool shape_of(const Walk *w, unsigned kind, GsBtfShape *out)
 {
     const uint8_t *row = w->layout + kind * 4ul;
 
     if (kind < GS_BTF_KINDS) {
-        *out = shapes[kind];
+        *out = gs_btf_shapes[kind];
         return true;
     }
     if (kind >= w->n_layout) {
         return false;
     }
-    *out = (Shape) { row[0], row[1] };
+    *out = (GsBtfShape) { .once = row[0] / 4, .each = row[1] / 4 };
     return !(row[0] % 4) && !(row[1] % 4);
 }
 
@@ -171,7 +172,7 @@ static bool find_next(const Walk *w, uint32_t at, uint32_t *next)
 {
     uint32_t info;
     uint64_t words;
-    Shape s;
+    GsBtfShape s;
 
     *next = 0;
     if (w->n_words - at < RECORD / 4) {
@@ -184,8 +185,7 @@ static bool find_next(const Walk *w, uint32_t at, uint32_t *next)
     if (kind_of(info) == GS_BTF_VOID) {
         return false;
     }
-    words = (RECORD + s.once + (uint64_t)s.each * (s.each ? vlen_of(info) : 0))
-            / 4;
+    words = RECORD / 4 + s.once + (uint64_t)s.each * vlen_of(info);
     if (words > w->n_words - at) {
         return false;
     }

@@ -50,6 +50,20 @@ typedef enum GsBtfKind {
     GS_BTF_KINDS,
 } GsBtfKind;
 
+/**
+ * struct GsBtfShape - what the record of a kind has
+ * @refers: its third word is the id of a type
+ * @once: words that follow; @each: words of each of its vlen elements
+ * @names, @ids: bits of the words (of an element, or of all that follow) that
+ *               are names or ids of types
+ */
+typedef struct GsBtfShape {
+    bool refers;
+    uint8_t once, each, names, ids;
+} GsBtfShape;
+
+extern const GsBtfShape gs_btf_shapes[GS_BTF_KINDS];
+
 #define GS_BTF_MAGIC    0xeb9f
 #define GS_BTF_HEADER   24      /* bytes of a header without layout */
 
@@ -155,6 +169,14 @@ static inline const char *gs_btf_name(const GsBtfRecords *r, uint32_t off)
 static inline uint32_t gs_btf_word(const GsBtfType *t, size_t i)
 {
     return GUINT32_FROM_LE(t->more[i]);
+}
+
+/** gs_btf_words() - count the words that follow a record of a known kind. */
+static inline size_t gs_btf_words(const GsBtfType *t)
+{
+    const GsBtfShape *shape = &gs_btf_shapes[t->kind];
+
+    return shape->once + (size_t)shape->each * t->vlen;
 }
 
 /** gs_btf_nth_member() - return member @i of a struct or union. */

@@ -155,34 +155,6 @@ static bool find_all(Search *s, GError **errp)
 
 /* ---- rewriting ---- */
 
-/* Names and ids in what follows a record: the first one, and one more after
- * each @step words; none: @step is 0. */
-typedef struct Where {
-    bool word;              /* the record's own word is an id */
-    uint8_t name_step;
-    uint8_t id, id_step;
-} Where;
-
-static const Where wheres[GS_BTF_KINDS] = {
-    [GS_BTF_PTR] = { .word = true },
-    [GS_BTF_STRUCT] = { .name_step = 3, .id = 1, .id_step = 3 },
-    [GS_BTF_UNION] = { .name_step = 3, .id = 1, .id_step = 3 },
-    [GS_BTF_ENUM] = { .name_step = 2 },
-    [GS_BTF_TYPEDEF] = { .word = true },
-    [GS_BTF_VOLATILE] = { .word = true },
-    [GS_BTF_CONST] = { .word = true },
-    [GS_BTF_RESTRICT] = { .word = true },
-    [GS_BTF_FUNC] = { .word = true },
-    [GS_BTF_FUNC_PROTO] = {
-        .word = true, .name_step = 2, .id = 1, .id_step = 2,
-    },
-    [GS_BTF_VAR] = { .word = true },
-    [GS_BTF_DATASEC] = { .id_step = 3 },
-    [GS_BTF_DECL_TAG] = { .word = true },
-    [GS_BTF_TYPE_TAG] = { .word = true },
-    [GS_BTF_ENUM64] = { .name_step = 3 },
-};
-
 static void move_id(const Search *s, uint32_t *at)
 {
     uint32_t id = GUINT32_FROM_LE(*at);
@@ -205,35 +177,30 @@ static void move_name(const Search *s, uint32_t *at)
     }
 }
 
-static void move_array(const Search *s, uint32_t *more)
-{
-    move_id(s, &more[0]);
-    move_id(s, &more[1]);
-}
-
 /* @record: in the copy of the section; the index says that all of it is
  * there */
 static void move_record(const Search *s, uint32_t *record, const GsBtfType *t)
 {
-    uint32_t *more = record + 3;
-    const Where *w;
+    const GsBtfShape *shape;
+    size_t n;
 
     move_name(s, &record[0]);
     if (t->kind >= GS_BTF_KINDS) {
         return;
     }
-    w = &wheres[t->kind];
-    if (w->word) {
+    shape = &gs_btf_shapes[t->kind];
+    if (shape->refers) {
         move_id(s, &record[2]);
     }
-    if (t->kind == GS_BTF_ARRAY) {
-        move_array(s, more);
-    }
-    for (size_t i = 0; w->name_step && i < t->vlen; i++) {
-        move_name(s, &more[i * w->name_step]);
-    }
-    for (size_t i = 0; w->id_step && i < t->vlen; i++) {
-        move_id(s, &more[i * w->id_step + w->id]);
+    n = shape->names | shape->ids ? gs_btf_words(t) : 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned bit = 1u << (shape->each ? i % shape->each : i);
+
+        if (shape->names & bit) {
+            move_name(s, &record[3 + i]);
+        } else if (shape->ids & bit) {
+            move_id(s, &record[3 + i]);
+        }
     }
 }
 

@@ -144,19 +144,13 @@ static void set_list(GsRows *x, uint64_t at, GsMember *m)
     g_string_append_printf(x->value, "0x%" PRIx64 " 0x%" PRIx64, next, prev);
 }
 
-static bool is_list(const GsTypeStep *s, const GsRows *x)
-{
-    return s->size == 2 * WORD && s->real.kind == GS_BTF_STRUCT &&
-           !strcmp(gs_btf_name(x->rec, s->real.name), "list_head");
-}
-
 static void set_parts(GsRows *x, const GsTypeStep *s, uint64_t at,
                       GsMember *m)
 {
     const GsObject *o = x->plan->object;
     GsLeaf leaf = leaf_of(x, s->type, 0, 0, s->size);
 
-    if (is_list(s, x)) {
+    if (gs_rows_is_list(x, s)) {
         set_list(x, at, m);
     } else {
         gs_value_print(x->value, x->btf, &leaf, o->bytes + at, o->len - at);

@@ -146,7 +146,7 @@ static bool holds_structs(const GsRows *x, const GsTypeStep *s)
     return false;
 }
 
-static bool is_list(const GsRows *x, const GsTypeStep *s)
+bool gs_rows_is_list(const GsRows *x, const GsTypeStep *s)
 {
     return s->real.kind == GS_BTF_STRUCT && s->size == LIST_HEAD &&
            s->real.vlen == 2 &&
@@ -170,7 +170,7 @@ static bool is_open(const GsRows *x, const GsTypeStep *s)
 {
     bool named = *s->name, deeper = named && !is_root(x);
 
-    if (is_list(x, s) && !is_root(x)) {
+    if (gs_rows_is_list(x, s) && !is_root(x)) {
         return false;
     }
     if (s->real.kind == GS_BTF_ARRAY && !is_opened_array(x, s)) {

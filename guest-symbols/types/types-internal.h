@@ -240,6 +240,8 @@ void gs_rows_add(GsRows *x, const GsMember *m);
 /** gs_rows_index() - append [i], or [i..j] for @n elements, to the path. */
 void gs_rows_index(GsRows *x, uint32_t i, uint32_t n);
 
+/** gs_rows_is_list() - is the step a struct list_head? */
+bool gs_rows_is_list(const GsRows *x, const GsTypeStep *s);
 /** gs_rows_is_scalars() - is the step an array that gs_rows_value() prints? */
 bool gs_rows_is_scalars(const GsRows *x, const GsTypeStep *s);
 /** gs_rows_equal() - count the elements of @size bytes from @at on, @n at most,

@@ -15,33 +15,6 @@
 #include "guest-symbols/types/prototype.h"
 #include "guest-symbols/types/value.h"
 
-/*
- * struct Shape - what follows the record of a kind
- * @refers: its third word is a type
- * @fixed: words; or @each: words of an element
- * @name, @type: bits of the words that are names and types
- */
-typedef struct Shape {
-    bool refers;
-    uint8_t fixed, each, name, type;
-} Shape;
-
-static const Shape shapes[GS_BTF_KINDS] = {
-    [GS_BTF_INT] = { .fixed = 1 },
-    [GS_BTF_PTR] = { .refers = true },
-    [GS_BTF_ARRAY] = { .fixed = 3, .type = 3 },
-    [GS_BTF_STRUCT] = { .each = 3, .name = 1, .type = 2 },
-    [GS_BTF_UNION] = { .each = 3, .name = 1, .type = 2 },
-    [GS_BTF_ENUM] = { .each = 2, .name = 1 },
-    [GS_BTF_ENUM64] = { .each = 3, .name = 1 },
-    [GS_BTF_TYPEDEF] = { .refers = true },
-    [GS_BTF_VOLATILE] = { .refers = true },
-    [GS_BTF_CONST] = { .refers = true },
-    [GS_BTF_RESTRICT] = { .refers = true },
-    [GS_BTF_TYPE_TAG] = { .refers = true },
-    [GS_BTF_FUNC_PROTO] = { .refers = true, .each = 2, .name = 1, .type = 2 },
-};
-
 /* A type to copy. @pointed: a pointer leads to it, so a struct needs no
  * members */
 typedef struct Todo {
@@ -75,13 +48,13 @@ static uint32_t new_id(Copy *c, uint32_t from, bool pointed)
 static uint32_t copy_word(Copy *c, const GsBtfType *t, uint32_t i,
                           bool pointed)
 {
-    const Shape *shape = &shapes[t->kind];
+    const GsBtfShape *shape = &gs_btf_shapes[t->kind];
     unsigned bit = 1u << (shape->each ? i % shape->each : i);
     uint32_t word = gs_btf_word(t, i);
 
-    return shape->name & bit ?
+    return shape->names & bit ?
            gs_btf_writer_name(c->to, gs_btf_name(c->from, word)) :
-           shape->type & bit ? new_id(c, word, pointed) : word;
+           shape->ids & bit ? new_id(c, word, pointed) : word;
 }
 
 static bool is_of_values(unsigned kind)
@@ -95,7 +68,6 @@ static bool is_of_values(unsigned kind)
 static void copy_type(Copy *c, const Todo *todo)
 {
     g_autofree uint32_t *more = NULL;
-    const Shape *shape;
     uint32_t n, word;
     bool pointed;
     GsBtfType t;
@@ -107,10 +79,9 @@ static void copy_type(Copy *c, const Todo *todo)
         t = (GsBtfType) { .kind = GS_BTF_FWD, .name = t.name,
                           .flag = t.kind == GS_BTF_UNION };
     }
-    shape = &shapes[t.kind];
     pointed = todo->pointed || t.kind == GS_BTF_PTR;
-    word = shape->refers ? new_id(c, t.word, pointed) : t.word;
-    n = t.more ? shape->fixed + shape->each * t.vlen : 0;
+    word = gs_btf_shapes[t.kind].refers ? new_id(c, t.word, pointed) : t.word;
+    n = t.more ? gs_btf_words(&t) : 0;
     more = g_new(uint32_t, n);
     for (uint32_t i = 0; i < n; i++) {
         more[i] = copy_word(c, &t, i, pointed);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Structs of a kernel and its modules by an expression, see gs-structs.h:
- * chooses the types, then the definition; struct-place.c follows the path.
+ * chooses the types, then the definition; struct-place.c follows the path. And
+ * prototypes of functions, see gs-prototypes.h. Any thread.
  *
  *     [module:]name[:number][.path]
  */
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/types/btf.h"
+#include "guest-symbols/types/prototype.h"
 #include "guest-symbols/types/struct-place.h"
 
 #include <stdlib.h>
@@ -116,17 +118,21 @@ static GsStruct *of_types(const Expr *e, GsBtf *btf, const GArray *ids,
 /* ---- modules ------------------------------------------------------------- */
 
 static GsBtf *types_of_module(const GsKernel *k, const char *module,
-                              GError **errp)
+                              const char **why)
 {
-    const char *why = "with types=FILE the types of modules are not known";
-    GsBtf *btf = k->btf_from_file ? NULL :
-                 gs_modules_types(k->modules, module, k->btf, &why);
+    *why = "with types=FILE the types of modules are not known";
+    return k->btf_from_file ? NULL :
+           gs_modules_types(k->modules, module, k->btf, why);
+}
 
-    if (!btf) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_NO_SYMBOLS, "\"%s\": %s", module,
-                    why);
-    }
-    return btf;
+static GsBtf *find_types_of_module(const GsKernel *k, const char *module,
+                                   GError **errp)
+{
+    const char *why;
+    GsBtf *btf = types_of_module(k, module, &why);
+
+    return btf ? btf : gs_fail(errp, GS_ERROR_NO_SYMBOLS, "\"%s\": %s", module,
+                               why);
 }
 
 /* Return true if a type is one of the module's own. */
@@ -139,7 +145,7 @@ static bool is_own(const GsBtf *btf, const GArray *ids)
 static GsStruct *of_module(const GsKernel *k, const Expr *e, GError **errp)
 {
     g_autofree char *source = g_strdup_printf("BTF of %s", e->module);
-    g_autoptr(GsBtf) btf = types_of_module(k, e->module, errp);
+    g_autoptr(GsBtf) btf = find_types_of_module(k, e->module, errp);
     g_autoptr(GArray) ids = NULL;
 
     if (!btf) {
@@ -176,7 +182,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Found, found_clear)
 static void search_module(const GsKernel *k, const char *module,
                           const char *name, Found *f)
 {
-    g_autoptr(GsBtf) btf = types_of_module(k, module, NULL);
+    const char *why;
+    g_autoptr(GsBtf) btf = types_of_module(k, module, &why);
     g_autoptr(GArray) ids = btf ? gs_struct_definitions(btf, name) : NULL;
 
     if (!ids || !is_own(btf, ids)) {
@@ -269,12 +276,32 @@ bool gs_kernel_struct_names(const GsKernel *k, const char *pattern,
     if (!has_types(k, errp)) {
         return false;
     }
-    btf = module ? types_of_module(k, module, errp) : gs_btf_ref(k->btf);
+    btf = module ? find_types_of_module(k, module, errp) : gs_btf_ref(k->btf);
     if (btf) {
         gs_struct_foreach_name(btf, colon ? colon + 1 : pattern, module, fn,
                                opaque);
     }
     return btf;
+}
+
+GsPrototype *gs_kernel_prototype(const GsKernel *k, const char *module,
+                                 const char *func, const char **why)
+{
+    const char *reason = "the types of this kernel are not known";
+    g_autoptr(GsBtf) btf = NULL;
+    GsPrototype *p = NULL;
+
+    if (k->btf) {
+        btf = module ? types_of_module(k, module, &reason) :
+                       gs_btf_ref(k->btf);
+    }
+    if (btf) {
+        p = gs_prototype_new(btf, k->arch, func, &reason);
+    }
+    if (why) {
+        *why = reason;
+    }
+    return p;
 }
 
 unsigned gs_kernel_n_types(const GsKernel *k)

@@ -18,7 +18,6 @@
  */
 #include "guest-symbols/types/dwarf-types.h"
 #include "guest-symbols/types/types-internal.h"
-#include "guest-symbols/types/dwarf-bounds.h"
 #include "guest-symbols/types/dwarf-facts.h"
 #include "guest-symbols/base/name-hash.h"
 
@@ -320,14 +319,6 @@ static void put_compound(Types *t, Dwarf_Die *die, const GsDwarfFacts *f,
     t->n++;
 }
 
-static int64_t enumerator_value(Dwarf_Die *die)
-{
-    Dwarf_Attribute a;
-
-    return gs_dwarf_die_fits(die) && dwarf_attr(die, DW_AT_const_value, &a) ?
-               gs_dwarf_number(&a) : 0;
-}
-
 /* Each enumerator has 64 bits, so no sign is needed. */
 static void put_enum(Types *t, Dwarf_Die *die, const GsDwarfFacts *f,
                      uint32_t id)
@@ -337,9 +328,10 @@ static void put_enum(Types *t, Dwarf_Die *die, const GsDwarfFacts *f,
 
     for (bool more = gs_dwarf_child(die, &one); more;
           more = gs_dwarf_next(&one)) {
-        uint64_t v = enumerator_value(&one);
+        GsDwarfFacts v = gs_dwarf_facts(&one);
         const uint32_t row[] = {
-            gs_btf_writer_name(t->out, gs_dwarf_facts(&one).name), v, v >> 32,
+            gs_btf_writer_name(t->out, v.name), v.value,
+            (uint64_t)v.value >> 32,
         };
 
         g_array_append_vals(words, row, G_N_ELEMENTS(row));

@@ -135,8 +135,8 @@ static void signed_return_addresses(void)
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
-        { "/frames-plain/walks", walks },
-        { "/frames-plain/signed-return-addresses", signed_return_addresses },
+        { "/frame-rules/walks", walks },
+        { "/frame-rules/signed-return-addresses", signed_return_addresses },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

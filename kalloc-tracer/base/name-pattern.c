@@ -32,3 +32,17 @@ bool kt_name_matches(const char *pattern, const char *name)
     }
     return !*pattern;
 }
+
+/* ---- parts of texts ------------------------------------------------------ */
+
+void kt_add_part(GString *s, const char *format, ...)
+{
+    va_list ap;
+
+    if (s->len) {
+        g_string_append(s, ", ");
+    }
+    va_start(ap, format);
+    g_string_append_vprintf(s, format, ap);
+    va_end(ap);
+}

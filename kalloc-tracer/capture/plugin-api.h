@@ -2,7 +2,7 @@
 /*
  * QEMU's plugin API. The functions that qemu-patches/ adds are declared weak:
  * the plugin then loads into an unpatched QEMU, too, and can say which function
- * is missing (plugin/qemu-check.c).
+ * is missing (plugin/plugin.c).
  */
 #ifndef KT_PLUGIN_API_H
 #define KT_PLUGIN_API_H

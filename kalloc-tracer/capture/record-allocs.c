@@ -53,7 +53,7 @@ void kt_record_enter_realloc(KtHookCall *m, const KtHookRow *hook, KtHookId id)
  *   cache     the same, by the kmem_cache that the call named
  *   vmalloc   whole pages
  *
- * A profile's hooks have a rule instead (reserve-rule.h).
+ * A profile's hooks have a rule instead (hook-table.h).
  */
 static uint64_t round_up_pages(const KtGuest *g, uint64_t size)
 {

@@ -9,7 +9,7 @@
  * walk stopped.
  */
 #include "kalloc-tracer/capture/record-internal.h"
-#include "kalloc-tracer/hooks/wrapper-frames.h"
+#include "kalloc-tracer/hooks/hooks.h"
 
 static const void *stack_page(void *opaque, uint64_t va)
 {

@@ -17,7 +17,6 @@
  */
 #include "kalloc-tracer/access/quarantine.h"
 #include "kalloc-tracer/capture/watch-internal.h"
-#include "kalloc-tracer/objects/slab-free.h"
 #include "kalloc-tracer/objects/slab-slots.h"
 #include "kalloc-tracer/tracer/tracer.h"
 

@@ -129,3 +129,25 @@ const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
 
     return hook ? kt_roles[hook->role].missing : "";
 }
+
+/* ---- reserved sizes ------------------------------------------------------ */
+
+static uint64_t round_up(uint64_t size, uint64_t to)
+{
+    uint64_t up = (size + to - 1) & -to;
+
+    return up < size ? size : up ? up : to;
+}
+
+uint64_t kt_reserve_rule_bytes(const KtReserveRule *s, uint64_t size)
+{
+    if (s->fixed) {
+        return s->fixed;
+    }
+    for (unsigned i = 0; i < s->n_buckets; i++) {
+        if (size <= s->bucket[i]) {
+            return s->bucket[i];
+        }
+    }
+    return s->rounding ? round_up(size, s->rounding) : size;
+}

@@ -123,4 +123,24 @@ bool kt_hooks_is_vfree_worker(const KtHooks *h, uint64_t va);
 /** kt_hooks_is_vfree() - Return true if @va is inside the hooked vfree(). */
 bool kt_hooks_is_vfree(const KtHooks *h, uint64_t va);
 
+/* ---- frames of wrappers -------------------------------------------------- */
+/*
+ * Which frames at the head of a backtrace are inside wrappers, or are those of
+ * a BPF trampoline. QEMU-free; any thread may call it.
+ */
+
+/**
+ * kt_wrapper_frames() - Return how many frames of a backtrace to drop, so that
+ *                       it begins at the caller of the outermost wrapper
+ * @k: the kernel that @h belongs to
+ * @wrapper: (in, out) the wrapper that contains @frames[0], 0 for none; the
+ *           outermost one of those that were dropped
+ * @pages: as for kt_hooks_wrapper()
+ * @frames: return addresses, the innermost first
+ * @n: their count; one frame is kept
+ */
+unsigned kt_wrapper_frames(const KtHooks *h, const GsKernel *k,
+                           KtHookId *wrapper, bool pages,
+                           const uint64_t *frames, unsigned n);
+
 #endif /* KT_HOOKS_H */

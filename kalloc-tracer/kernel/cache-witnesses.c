@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the calls of the slab allocator say of struct kmem_cache: see
- * cache-witnesses.h.
+ * witnesses.h.
  *
  * Offsets that are left beside the right one. A member can have the value of
  * object_size in all caches so far: inuse is object_size in units of 8 bytes.
@@ -14,7 +14,7 @@
  * usersize have the value of object_size, too. So some of the witnesses must be
  * caches that were made: their sizes are of all kinds.
  */
-#include "kalloc-tracer/kernel/cache-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #include <string.h>
 

@@ -9,9 +9,7 @@
  */
 #include "kalloc-tracer/kernel/guest-internal.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
-#include "kalloc-tracer/kernel/page-witnesses.h"
-#include "kalloc-tracer/kernel/slab-witnesses.h"
-#include "kalloc-tracer/kernel/task-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #include <inttypes.h>
 

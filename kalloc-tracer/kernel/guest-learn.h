@@ -13,7 +13,7 @@
 #ifndef KT_GUEST_LEARN_H
 #define KT_GUEST_LEARN_H
 
-#include "kalloc-tracer/kernel/cache-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 #include "kalloc-tracer/kernel/guest.h"
 
 /** struct KtLearner - the witnesses so far; private */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What new objects say of struct page: see page-witnesses.h.
+ * What new objects say of struct page: see witnesses.h.
  *
  * A layout has a number: place of the direct map, size of struct page, word of
  * the head, word of the cache. In most slabs the object lies in the first page,
  * whose head is not read; so some witnesses must lie in a later one. With pages
  * of 64 KiB such slabs are rare, so a layout is used before its head is known.
  */
-#include "kalloc-tracer/kernel/page-witnesses.h"
-#include "kalloc-tracer/kernel/slab-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #include <string.h>
 

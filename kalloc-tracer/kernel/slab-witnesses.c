@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What calls of __slab_free() say of the struct pages: see slab-witnesses.h.
+ * What calls of __slab_free() say of the struct pages: see witnesses.h.
  *
  * Such calls are rare early in the boot, so a few witnesses must do. Whatever
  * place they find has to lead from new objects to their caches besides, see
- * page-witnesses.h.
+ * witnesses.h.
  */
-#include "kalloc-tracer/kernel/slab-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #define WITNESSES_LEAST 4
 #define KERNEL_HALF     (1ull << 63)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the scheduler's calls say of the current task and of struct task_struct:
- * see task-witnesses.h.
+ * see witnesses.h.
  *
  * How many witnesses are enough. A kernel pointer of 64 bits, or a name of four
  * characters and more, is at a wrong place by chance once in 2^32 times or
@@ -16,7 +16,7 @@
  * task on, that thread is seen before it runs, in wake_up_new_task(): its two
  * values differ, and tgid is the one that its creator has, too.
  */
-#include "kalloc-tracer/kernel/task-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Votes of witnesses for the offset of a member: see votes.h. */
-#include "kalloc-tracer/kernel/votes.h"
+/* Votes of witnesses for the offset of a member: see witnesses.h. */
+#include "kalloc-tracer/kernel/witnesses.h"
 
 static void begin(KtVotes *v, KtAgrees agrees, const void *witness,
                   uint32_t end, uint32_t step)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Collect live blocks and roots: see collect.h.
+ * Collect live blocks and roots: see leak-internal.h.
  *
  *     check()        is the VM stopped, and its kernel known?
  *     copy_blocks()  copy live blocks, under the tracer's lock
@@ -10,10 +10,9 @@
  *
  * Only copy_blocks() holds the tracer's lock.
  */
-#include "kalloc-tracer/leak/collect.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #include "kalloc-tracer/base/host-memory.h"
-#include "kalloc-tracer/leak/roots.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Holders: see holders.h.
+ * Holders: see leak-internal.h.
  *
  * One search over all words in use. The blocks in question have a small index
  * of their own, whose filter rejects nearly all words. Of the words that refer
@@ -16,10 +16,9 @@
  *
  * Words on stacks are often stale, so they come late.
  */
-#include "kalloc-tracer/leak/holders.h"
 
-#include "kalloc-tracer/leak/mark-index.h"
-#include "kalloc-tracer/leak/search.h"
+#include "kalloc-tracer/leak/mark-internal.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #define NO_RANK UINT8_MAX
 

@@ -7,7 +7,7 @@
  * kt_leak_periodic(). A scan that is impossible now, for example because all
  * vCPUs are in user mode, is tried again each second, TRIES_MAX times.
  */
-#include "kalloc-tracer/leak/leak-rules.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #define TRIES_MAX   10u

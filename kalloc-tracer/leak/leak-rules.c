@@ -9,7 +9,7 @@
  *
  * Runs in the thread of monitor commands.
  */
-#include "kalloc-tracer/leak/leak-rules.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #include <errno.h>
 #include <string.h>

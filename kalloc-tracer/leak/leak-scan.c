@@ -14,10 +14,7 @@
  * Runs in the thread of monitor commands. Only report_all() holds the tracer's
  * lock, and reads no guest memory.
  */
-#include "kalloc-tracer/leak/collect.h"
-#include "kalloc-tracer/leak/holders.h"
-#include "kalloc-tracer/leak/leak-rules.h"
-#include "kalloc-tracer/leak/owners.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 static const char *const hold_names[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The live set, and reads of guest memory for it: see live-set.h.
+ * The live set, and reads of guest memory for it: see leak-internal.h.
  */
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #define READS_PER_CHECK 4096        /* of the deadline */
 #define SMALL           (1ull << 31)    /* no kernel memory is below */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Index of a marker: see mark-index.h.
+ * Index of a marker: see mark-internal.h.
  */
-#include "kalloc-tracer/leak/mark-index.h"
+#include "kalloc-tracer/leak/mark-internal.h"
 
 #include "kalloc-tracer/base/host-memory.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Queue of the mark phase: see mark-queue.h. */
-#include "kalloc-tracer/leak/mark-queue.h"
+/* Queue of the mark phase: see mark-internal.h. */
+#include "kalloc-tracer/leak/mark-internal.h"
 
 #include <glib.h>
 

@@ -5,7 +5,7 @@
  * The way of a word; each step drops most of the words that reach it:
  *
  *     gather()        pointers into the scanned block itself
- *                     the filter: 2 MiB without any block (mark-index.h)
+ *                     the filter: 2 MiB without any block (mark-internal.h)
  *     waiting[]       up to 64 words are buffered
  *     is_new()        words that were looked up lately
  *     mark_words()    index lookup; all words of the buffer together, so that
@@ -14,8 +14,7 @@
  */
 #include "kalloc-tracer/leak/mark.h"
 #include "kalloc-tracer/base/host-memory.h"
-#include "kalloc-tracer/leak/mark-queue.h"
-#include "kalloc-tracer/leak/mark-index.h"
+#include "kalloc-tracer/leak/mark-internal.h"
 
 #include <stdlib.h>
 #include <string.h>

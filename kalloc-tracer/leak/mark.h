@@ -8,7 +8,7 @@
  *     root word --> block A --> block B --> ...
  *
  *     unreached   no pointer to the block was found yet
- *     queued      reached; its own words must still be scanned (mark-queue.h)
+ *     queued      reached; its own words must still be scanned (the queue)
  *     scanned     reached, and its words were scanned
  *
  * Blocks in the queue replace recursion: the depth of a list in the guest costs

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Owners: see owners.h. First the blocks to which nothing refers own what they
- * reach, then the first block of what remains, such as a ring.
+ * Owners: see leak-internal.h. First the blocks to which nothing refers own
+ * what they reach, then the first block of what remains, such as a ring.
  */
-#include "kalloc-tracer/leak/owners.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
-#include "kalloc-tracer/leak/mark-index.h"
+#include "kalloc-tracer/leak/mark-internal.h"
 
 /*
  * struct Finding - state of the search

@@ -9,7 +9,7 @@
  *                  root      -       -       -       (a slab's objects are
  *                                                     blocks)
  *
- * Called by roots.c, skip-kfree-rcu.c and refs.c, in the thread of the monitor
+ * Called by roots.c, skip-pages.c and refs.c, in the thread of the monitor
  * command. No locks; guest memory comes through a GsMem.
  */
 #ifndef KT_PAGE_USE_H
@@ -102,7 +102,7 @@ void kt_page_use_set_aliased(KtPageUses *p, uint64_t va, uint64_t len);
  * The memory map is the array of all struct pages. Its words are scanned at its
  * own addresses (vmemmap), without the struct pages of free pages. The same
  * memory is also in the direct map, as pages of the kernel: see
- * memmap-alias.c.
+ * page-use.c.
  */
 void kt_page_use_find_memmap_alias(KtPageUses *p, const GsMem *mem);
 

@@ -7,8 +7,7 @@
  * Runs in the thread of the monitor command, while the VM is stopped. The
  * tracer's lock is held only to copy the blocks that refer.
  */
-#include "kalloc-tracer/leak/collect.h"
-#include "kalloc-tracer/leak/search.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
  * Of the constants in the code only the start of a live block counts: code has
  * many other numbers.
  */
-#include "kalloc-tracer/leak/roots.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
  * new ones. Each CPU has an interrupt stack, which is a root only while it is
  * in use.
  */
-#include "kalloc-tracer/leak/roots.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #include <string.h>
 

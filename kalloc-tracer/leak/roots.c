@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Roots, except code, stacks and chunks of per-CPU memory: see roots.h.
+ * Roots, except code, stacks and chunks of per-CPU memory.
  *
  *     variables   .data, .bss and ro_after_init of the image, by symbols
  *     per CPU     per-CPU variables of each CPU
@@ -11,7 +11,7 @@
  * Memory that two addresses map is scanned once: pages of the image, of per-CPU
  * variables and of vmalloc blocks are KT_PAGE_ALIASED in the direct map.
  */
-#include "kalloc-tracer/leak/roots.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Search: see search.h. What a leak scan would skip in free lists has the place
- * KT_PLACE_FREELIST.
+ * Search: see leak-internal.h. What a leak scan would skip in free lists has
+ * the place KT_PLACE_FREELIST.
  */
-#include "kalloc-tracer/leak/search.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 static bool tick(void *opaque)
 {

@@ -268,7 +268,7 @@ static inline void kt_held_peak(KtHeld *h, uint64_t peak)
     h->peak = MAX(MAX(h->peak, peak), h->live);
 }
 
-/* ---- compared with a recount of the map, accounts-compare.c -------------- */
+/* ---- compared with a recount of the map, accounts-marks.c ---------------- */
 
 /**
  * kt_accounts_settle() - make the live parts those of @recount

@@ -3,12 +3,9 @@
  * Blocks: see blocks.h. The model calls what changes them, in the order of
  * events; queries and the self-check call the rest. The tracer's lock is held.
  */
-#include "kalloc-tracer/model/blocks-by-age.h"
-#include "kalloc-tracer/model/blocks-by-stack.h"
-#include "kalloc-tracer/model/blocks-since-gap.h"
+#include "kalloc-tracer/model/blocks-internal.h"
 
 #include <string.h>
-
 
 #define REC_SHIFT   17      /* chunks of 6 MiB */
 #define END_SHIFT   16      /* 2 MiB */

@@ -104,8 +104,8 @@ typedef struct KtList {
 /**
  * struct KtBlocks - all blocks of a boot
  * @age: (KtLink, numbered as the KtEnds) freed blocks from the @oldest to the
- *       @newest; only if memory has a limit: blocks-by-age.h
- * @young: bitmap of groups of records, @n_young words: blocks-since-gap.h
+ *       @newest; only if memory has a limit: blocks-internal.h
+ * @young: bitmap of groups of records, @n_young words: blocks-internal.h
  */
 typedef struct KtBlocks {
     KtPool rec;
@@ -194,7 +194,7 @@ bool kt_blocks_expected(KtBlocks *b, uint32_t index);
 bool kt_blocks_freed_so(const KtBlocks *b, uint32_t index, const KtEvent *ev);
 
 /** kt_blocks_age() - set @old in all blocks: there is a gap. Return how many
- *  records were visited; see blocks-since-gap.h. */
+ *  records were visited; see blocks-internal.h. */
 uint64_t kt_blocks_age(KtBlocks *b);
 
 /** kt_blocks_requested() - return the requested bytes. */

@@ -7,6 +7,7 @@
 #define KT_MODEL_INTERNAL_H
 
 #include "kalloc-tracer/model/model.h"
+#include <stdbool.h>
 
 /** kt_model_count() - Count; kt_model_publish() adds it to the counters at the
  *  end of the batch. */
@@ -83,5 +84,26 @@ void kt_model_access(KtModel *m, const KtEvent *ev);
  *  no memory, see kt_is_memory(). That is an error, whatever was recorded. If
  *  it was queued, the free that follows is the same error. */
 void kt_model_free_nothing(KtModel *m, const KtEvent *ev);
+
+/* ---- eviction ------------------------------------------------------------ */
+/*
+ * What a model evicts when the memory limit is reached: past lives first, the
+ * oldest before the others; then freed blocks, in the order of their frees. A
+ * live block is never evicted: if nothing else is left, new blocks are not
+ * kept.
+ *
+ * No lock: the tracer's lock is held.
+ */
+
+typedef struct KtModel KtModel;
+
+/** kt_evict_for_block() - make room for a block and its place in a map. Return
+ *  false if there is nothing left to evict. */
+bool kt_evict_for_block(KtModel *m);
+
+/** kt_evict_for_others() - evict past lives until other threads have room for
+ *  backtraces, tasks and symbols, which cannot evict anything themselves. Call
+ *  it after each batch of events. */
+void kt_evict_for_others(KtModel *m);
 
 #endif /* KT_MODEL_INTERNAL_H */

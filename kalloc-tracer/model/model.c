@@ -10,8 +10,6 @@
  */
 #include "kalloc-tracer/model/model-internal.h"
 
-#include "kalloc-tracer/model/evict.h"
-
 /* Attempts to evict something for one block. */
 #define MAKE_ROOM 8
 /* Events that are prefetched together. */

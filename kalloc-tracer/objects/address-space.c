@@ -12,7 +12,7 @@
  * recorded itself: known caches, blocks that are tasks or areas.
  */
 #include "kalloc-tracer/layout/layout.h"
-#include "kalloc-tracer/objects/object-reader.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 
 #include <string.h>
 

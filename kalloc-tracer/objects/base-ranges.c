@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/objects/object-reader.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 
 static const struct {
     const char *name, *why;

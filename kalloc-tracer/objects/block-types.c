@@ -16,7 +16,7 @@
  */
 #include "kalloc-tracer/api/kt-block-types.h"
 #include "kalloc-tracer/layout/layout.h"
-#include "kalloc-tracer/objects/object-reader.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 
 #include <string.h>
 

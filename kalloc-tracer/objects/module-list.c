@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/layout/layout.h"
-#include "kalloc-tracer/objects/object-reader.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 
 #define MODULES_MAX 8192u
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object reader: numbers, addresses, strings and per-CPU memory of the running
- * kernel. See object-reader.h.
+ * kernel. See objects-internal.h.
  */
-#include "kalloc-tracer/objects/object-reader.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 
 #include <string.h>
 

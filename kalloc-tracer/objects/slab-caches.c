@@ -12,6 +12,7 @@
  * cache leads to all others.
  */
 #include "kalloc-tracer/objects/slab-internal.h"
+#include "kalloc-tracer/api/kt-slabs.h"
 
 #define CACHES_MAX 16384u
 /* Blocks that are looked at to find a cache. */
@@ -122,4 +123,46 @@ GArray *kt_slabs_caches(KtSlabs *s)
     }
     g_array_sort(caches, by_address);
     return caches;
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+static const struct {
+    const char *owner, *name, *parts;
+} lists[KT_SLAB_LIST__COUNT] = {
+#define KT_SLAB_LIST(id, owner, name, parts) \
+    [KT_SLAB_LIST_##id] = { owner, name, parts },
+#include "kalloc-tracer/api/slab-lists.def"
+};
+
+static const struct {
+    const char *name, *text;
+} problems[KT_SLAB_PROBLEM__COUNT] = {
+#define KT_SLAB_PROBLEM(id, name, text) [KT_SLAB_##id] = { name, text },
+#include "kalloc-tracer/api/slab-problems.def"
+};
+
+const char *kt_slab_list_owner(KtSlabListKind kind)
+{
+    return lists[kind].owner;
+}
+
+const char *kt_slab_list_name(KtSlabListKind kind)
+{
+    return lists[kind].name;
+}
+
+const char *kt_slab_list_parts(KtSlabListKind kind)
+{
+    return lists[kind].parts;
+}
+
+const char *kt_slab_problem_name(KtSlabProblemKind kind)
+{
+    return problems[kind].name;
+}
+
+const char *kt_slab_problem_text(KtSlabProblemKind kind)
+{
+    return problems[kind].text;
 }

@@ -4,7 +4,7 @@
  * thread. Owns no state.
  */
 #include "kalloc-tracer/api/kt-structs.h"
-#include "kalloc-tracer/objects/object-reader.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 
 #include <string.h>
 

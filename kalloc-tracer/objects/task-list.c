@@ -13,12 +13,11 @@
  * Everything there is untrusted: a list ends at its head, after a limit of
  * steps, or where memory is unreadable.
  */
-#include "kalloc-tracer/objects/task.h"
 
 #include <string.h>
 
 #include "kalloc-tracer/api/kt-accounts.h"
-#include "kalloc-tracer/objects/object-reader.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 
 /* Limits: of tasks; of those that only the list has, and of steps beyond the
  * tasks of the map. */

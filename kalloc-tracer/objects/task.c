@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One task: where the kernel has the facts about it, and how they are read. See
- * task.h.
+ * objects-internal.h.
  *
  * Offsets are those of the kernel's own types, so a random order of members
  * does not matter. A kernel without types has only those that were learned from
  * calls (KtVm.task_pid and KtVm.task_comm).
  */
-#include "kalloc-tracer/objects/task.h"
 
 #include <string.h>
 
 #include "kalloc-tracer/layout/layout.h"
-#include "kalloc-tracer/objects/object-reader.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 
 /* Limit of what is copied of a task_struct. */
 #define TASK_MAX 0x10000u

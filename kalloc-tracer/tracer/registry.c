@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Registry of a tracer: see registry.h.
+ * Registry of a tracer: see tracer.h.
  *
  * Entries are written under the lock, then published by a release store of
  * their number. Readers take no lock.
  */
-#include "kalloc-tracer/tracer/registry.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 void kt_registry_init(KtRegistry *r)
 {

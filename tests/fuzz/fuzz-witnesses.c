@@ -8,10 +8,7 @@
  * structs.
  */
 #include "guest-symbols/arch/arch.h"
-#include "kalloc-tracer/kernel/cache-witnesses.h"
-#include "kalloc-tracer/kernel/page-witnesses.h"
-#include "kalloc-tracer/kernel/slab-witnesses.h"
-#include "kalloc-tracer/kernel/task-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #include <stdlib.h>
 #include <string.h>

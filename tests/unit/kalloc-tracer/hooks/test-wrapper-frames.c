@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A backtrace begins at the caller of the outermost wrapper. */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/hooks/wrapper-frames.h"
+#include "kalloc-tracer/hooks/hooks.h"
 
 #include <string.h>
 

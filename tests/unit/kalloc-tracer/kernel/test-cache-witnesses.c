@@ -4,7 +4,7 @@
  * they are, and calls that show nothing do not count.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/kernel/cache-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #include <stdio.h>
 #include <string.h>

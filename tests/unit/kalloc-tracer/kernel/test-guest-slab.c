@@ -2,8 +2,7 @@
 /* The way from an object to its cache, with struct pages made by hand. */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/kernel/guest-internal.h"
-#include "kalloc-tracer/kernel/page-witnesses.h"
-#include "kalloc-tracer/kernel/slab-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/arch/arch.h"
-#include "kalloc-tracer/kernel/page-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #include <string.h>
 

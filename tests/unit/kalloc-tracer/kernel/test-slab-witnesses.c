@@ -4,7 +4,7 @@
  * pages are found for each size of struct page, and only if all calls agree.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/kernel/slab-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #define DIRECT  0xffff9b2440000000ull
 #define VMEMMAP 0xfffff1e9c0000000ull

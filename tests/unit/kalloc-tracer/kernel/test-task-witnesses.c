@@ -4,7 +4,7 @@
  * are, and pid is never taken for tgid.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/kernel/task-witnesses.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * witnesses; a contradiction is final.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/kernel/votes.h"
+#include "kalloc-tracer/kernel/witnesses.h"
 
 /* A struct of 16 numbers, and the value that is looked for. */
 typedef struct Row {

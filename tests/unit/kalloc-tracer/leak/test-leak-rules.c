@@ -4,8 +4,7 @@
  * soon after its deadline, in whatever phase it is.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/leak/leak-rules.h"
-#include "kalloc-tracer/leak/live-set.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #define BASE    0xffff888000000000ull
 

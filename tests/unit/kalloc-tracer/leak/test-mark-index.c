@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Gaps between blocks: the index lists all, until the callback stops it. */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/leak/mark-index.h"
+#include "kalloc-tracer/leak/mark-internal.h"
 
 #define BASE 0xffff888000000000ull
 

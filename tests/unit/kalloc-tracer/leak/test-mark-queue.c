@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The queue of the mark phase: each number is popped once, in order. */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/leak/mark-queue.h"
+#include "kalloc-tracer/leak/mark-internal.h"
 
 #include <glib.h>
 

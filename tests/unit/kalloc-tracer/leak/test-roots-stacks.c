@@ -11,7 +11,7 @@
 #include "tests/lib/test-main.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/kernel/kernel.h"
-#include "kalloc-tracer/leak/roots.h"
+#include "kalloc-tracer/leak/leak-internal.h"
 
 #define INIT    0xffff800081000000ull   /* init_task */
 #define POINTER 0xffff800081800000ull   /* irq_stack_ptr */

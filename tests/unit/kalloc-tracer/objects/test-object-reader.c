@@ -4,7 +4,7 @@
  * whole, strings are bounded, and per-CPU memory is found by the kernel's
  * variables, by registers, or not at all.
  */
-#include "kalloc-tracer/objects/object-reader.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 #include "tests/lib/fake-vm.h"
 #include "tests/lib/test-main.h"
 

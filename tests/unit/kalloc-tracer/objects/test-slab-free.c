@@ -3,7 +3,7 @@
  * Is an object free, by the lists: on each kind of list, in all forms of free
  * pointers; and if a list is wrong, or the page is another cache's.
  */
-#include "kalloc-tracer/objects/slab-free.h"
+#include "kalloc-tracer/objects/slab-slots.h"
 #include "tests/lib/slab-guest.h"
 #include "tests/lib/test-main.h"
 

@@ -5,7 +5,7 @@
  * reported at its place, once, and ends its walk.
  */
 #include "kalloc-tracer/api/kt-slabs.h"
-#include "kalloc-tracer/objects/free-pointer.h"
+#include "kalloc-tracer/objects/slab-internal.h"
 #include "tests/lib/slab-guest.h"
 #include "tests/lib/test-main.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a task's words mean. Oracle: task_state_array[] in fs/proc/array.c. */
-#include "kalloc-tracer/objects/task.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 #include "tests/lib/test-main.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "kalloc-tracer/api/kt-base.h"
+#include "kalloc-tracer/api/kt-objects.h"
 
 struct KtAccessFilter {
     KtAccessSpec *spec;

@@ -13,7 +13,7 @@
 #ifndef KT_CODE_CLASSES_H
 #define KT_CODE_CLASSES_H
 
-#include "kalloc-tracer/api/kt-access-code.h"
+#include "kalloc-tracer/api/kt-access.h"
 
 typedef struct KtAccessRules KtAccessRules;
 

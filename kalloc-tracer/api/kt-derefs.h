@@ -13,6 +13,8 @@
 #define KT_API_DEREFS_H
 
 #include "kalloc-tracer/api/kt-calls.h"
+#include <glib.h>
+#include <stdbool.h>
 
 /* Expressions of a request, at most. */
 #define KT_DEREFS_MAX 8u
@@ -50,5 +52,18 @@ typedef void (*KtCallDerefFn)(void *opaque, const KtCallDeref *value);
  *  of arguments first. */
 void kt_call_foreach_deref(KtTracer *t, const KtCallView *view,
                            KtCallDerefFn fn, void *opaque);
+
+/* ---- conditions ---------------------------------------------------------- */
+/* Conditions about calls (--if), as far as commands see them. */
+
+/**
+ * kt_condition_check() - Check a condition before its function is known
+ * @errp: one line: the column, what is wrong, what was expected
+ *
+ * Each name in lower case is accepted: it may be an argument. Any thread.
+ *
+ * Returns: false if no function can have this condition.
+ */
+bool kt_condition_check(const char *text, GError **errp);
 
 #endif /* KT_API_DEREFS_H */

@@ -106,4 +106,104 @@ bool kt_address_vmalloc_space(const KtAddress *a, uint64_t *lo, uint64_t *hi);
  *  likewise */
 bool kt_address_slide(const KtAddress *a, uint64_t *slide);
 
+/* ---- parts of the kernel ------------------------------------------------- */
+/*
+ * Where the kernel and its parts are, for `ka base`. Implemented in objects/.
+ * All functions may be called on any thread; none takes a lock.
+ */
+
+typedef enum KtBaseId {
+#define KT_BASE(id, ...) KT_BASE_##id,
+#include "kalloc-tracer/api/base-ranges.def"
+    KT_BASE__COUNT
+} KtBaseId;
+
+/**
+ * struct KtBaseRange - a part of the kernel's address space
+ * @start: its first byte
+ * @last: its last byte; 0: not known, @start is
+ */
+typedef struct KtBaseRange {
+    uint64_t start, last;
+} KtBaseRange;
+
+/** kt_base_name() - (static) return the name of a part. */
+const char *kt_base_name(KtBaseId id);
+/** kt_base_range() - find a part. Returns: false if it is not known; @why:
+ *  (out, static) then says what is missing */
+bool kt_base_range(const KtObjects *o, KtBaseId id, KtBaseRange *out,
+                   const char **why);
+/** kt_base_percpu() - find the per-CPU variables of a CPU. Returns: false if
+ *  the CPU is not possible, or if this is unknown. */
+bool kt_base_percpu(const KtObjects *o, unsigned cpu, KtBaseRange *out);
+/** kt_base_n_cpus() - return the number of CPU numbers. */
+unsigned kt_base_n_cpus(const KtObjects *o);
+/* Size of a build id in hex, with its NUL. */
+#define KT_BUILD_ID_SIZE 65
+
+/** kt_base_build_id() - read the build id of the kernel's image from its notes
+ *  in memory, as hex. Returns: false if there is no VM to read from, or none
+ *  there. */
+bool kt_base_build_id(const KtObjects *o, char hex[KT_BUILD_ID_SIZE]);
+/** kt_base_slide() - find the distance by which KASLR moved the kernel.
+ *  Returns: false if neither the kernel's file nor its vmcoreinfo says so. */
+bool kt_base_slide(const KtObjects *o, uint64_t *slide);
+
+/* ---- types of blocks ----------------------------------------------------- */
+/*
+ * The type of the object in a block, where something says what it is.
+ * Implemented in objects/. All functions may be called on any thread, but not
+ * between kt_query_begin() and kt_query_end().
+ */
+
+/** How a type is known. */
+typedef enum KtTypeSource {
+    KT_TYPE_BY_CACHE,       /* the cache has objects of one type */
+    KT_TYPE_BY_FUNCTION,    /* a function of the allocation stack returns a
+                             * pointer to it, and its size is that requested */
+    KT_TYPE_BY_POINTER,     /* a member of another block, whose type is known,
+                             * points to the block; its size is that
+                             * requested */
+    KT_TYPE__COUNT
+} KtTypeSource;
+/** kt_type_source_name() - return "cache", "function" or "pointer". */
+const char *kt_type_source_name(KtTypeSource source);
+
+#define KT_TYPE_NAME_MAX 128u
+
+/**
+ * struct KtBlockType - a struct that the block may be
+ * @name: of the struct, without "struct"; untrusted bytes
+ * @size: its bytes
+ * @by: name of the cache or function, or "type.member"; untrusted bytes
+ * @sure: false: something else may be in the block. Several candidates are not
+ *        sure, either
+ */
+typedef struct KtBlockType {
+    char name[KT_TYPE_NAME_MAX];
+    char by[2 * KT_TYPE_NAME_MAX];
+    uint32_t size;
+    KtTypeSource source;
+    bool sure;
+} KtBlockType;
+
+/**
+ * kt_block_types() - find the candidates by the block's cache and its stack
+ * @b: live or freed
+ *
+ * Without a VM it is not known whether the kernel merged other caches into the
+ * block's, so a type by its cache is not sure.
+ *
+ * Returns: (owned) KtBlockType; empty if nothing is known.
+ */
+GArray *kt_block_types(const KtObjects *o, const KtBlock *b);
+/**
+ * kt_block_types_add() - add the candidates of a pointer
+ * @types: (inout) KtBlockType, all of KT_TYPE_BY_POINTER
+ * @owner: the block that has a word with the address of @b
+ * @at: offset of the word in @owner
+ */
+void kt_block_types_add(const KtObjects *o, GArray *types, const KtBlock *b,
+                        const KtBlock *owner, uint64_t at);
+
 #endif /* KT_API_OBJECTS_H */

@@ -9,6 +9,7 @@
 #define KT_API_STRUCTS_H
 
 #include "kalloc-tracer/api/kt-objects.h"
+#include "kalloc-tracer/api/kt-types.h"
 
 /**
  * kt_struct_follow() - follow the pointers of a path
@@ -60,5 +61,26 @@ bool kt_struct_percpu(const KtObjects *o, unsigned cpu, uint64_t pointer,
                       uint64_t *va);
 /** kt_struct_n_cpus() - return the number of CPU numbers. */
 unsigned kt_struct_n_cpus(const KtObjects *o);
+
+/* ---- members that ka reads ----------------------------------------------- */
+/* Which members of the kernel's structs ka reads, and where this kernel has
+ * them. The rows are in layout/members.def. */
+
+/**
+ * struct KtMemberRow - a member that ka reads
+ * @names: "struct.member", with other versions' names behind "|"
+ * @purpose: what it is read for
+ * @without: what is done in a kernel that lacks it
+ * @found: this kernel has it, @at bytes from the begin of the struct
+ */
+typedef struct KtMemberRow {
+    const char *names, *purpose, *without;
+    bool found;
+    uint32_t at;
+} KtMemberRow;
+
+/** kt_member_row() - Get row number @i, from 0. @k: (nullable) Returns: false
+ *  after the last row. Any thread. */
+bool kt_member_row(const GsKernel *k, unsigned i, KtMemberRow *out);
 
 #endif /* KT_API_STRUCTS_H */

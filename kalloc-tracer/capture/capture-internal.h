@@ -129,4 +129,105 @@ void kt_capture_cancel_resume(KtCapture *c);
  *  held or no vCPU executes. */
 void kt_capture_clear_resume(KtCapture *c);
 
+/* ---- access checks ------------------------------------------------------- */
+/*
+ * Access checks while the guest runs (`ka access on`).
+ *
+ *     translation                      execution
+ *     each block of kernel code        on_access(): after each access
+ *       | code of the allocator: no      | shadow: good ---------> done
+ *       | operand on the stack: no       v bad
+ *       v                              judges: code, caller, page -> explained
+ *     callback on the instruction        v none explains it
+ *                                      KT_EV_ACCESS, judged by the model
+ *     entry of memset() and the like   on_range(): the whole range at once
+ *
+ * The shadow is changed by the vCPU that allocates or frees, when it pushes the
+ * event. So it is right at once, while the map follows.
+ *
+ * Nothing is watched: KtShared.access is NULL, and the same blocks are
+ * instrumented as if this file did not exist.
+ *
+ * Threads: callbacks run on vCPU threads, lock free. Arming, disarming and the
+ * end of a boot happen while no vCPU executes, with the capture's lock.
+ */
+
+/** kt_access_watch_start() - Have `ka access` arm and disarm @c. Call once,
+ *  from kt_capture_start(). */
+void kt_access_watch_start(KtCapture *c);
+/** kt_access_watch_begin_boot() - Arm, if that is wanted, for the boot that is
+ *  about to be published. Lock held; blocks that the map has are known to the
+ *  shadow if @still: no vCPU executes. */
+void kt_access_watch_begin_boot(KtCapture *c, KtBoot *boot, bool still);
+/** kt_access_watch_end_boot() - Drop the shadow and all that belongs to the
+ *  boot. Lock held, no vCPU executes. */
+void kt_access_watch_end_boot(KtCapture *c);
+
+/** kt_access_watch_has_code() - Return true if some code of the block at @va is
+ *  checked. */
+bool kt_access_watch_has_code(const KtAccessWatch *w, uint64_t va);
+/** kt_access_watch_wants() - Return true if the block at @va needs callbacks.
+ *  @va is in kernel space. In the translator. */
+static inline bool kt_access_watch_wants(const KtCapture *c, uint64_t va)
+{
+    return c->shared.access && kt_access_watch_has_code(c->shared.access, va);
+}
+/** kt_access_watch_translate() - Add callbacks to the instructions of a block.
+ *  Only if accesses are checked. */
+void kt_access_watch_translate(const KtCapture *c, struct qemu_plugin_tb *tb,
+                        size_t n);
+
+/* ---- accesses to one block ----------------------------------------------- */
+/*
+ * Accesses to one block (`ka access watch`).
+ *
+ *     ka access watch VA --> the pages of the block are trapped in QEMU's TLBs
+ *
+ *     an access to such a page --> in the block? no --> done
+ *                                    v yes
+ *                                  KtBlockAccess, with stack and task
+ *
+ * Nothing else of the VM changes: no code is translated anew, and accesses to
+ * other pages are as fast as before. The accesses of one call of memset() and
+ * the like are one record.
+ *
+ * Threads: on_access() runs on vCPU threads, and is_trapped() on any, with the
+ * lock of a TLB held. The watch begins and ends while no vCPU executes, with
+ * the capture's lock.
+ */
+
+/** kt_capture_start_block_watch() - Have `ka access watch` watch blocks of @c.
+ *  Call once, from kt_capture_start(). @id: of the plugin */
+void kt_capture_start_block_watch(KtCapture *c, qemu_plugin_id_t id);
+/** kt_capture_end_block_watch() - End the watch, because the boot ends. Lock
+ *  held, no vCPU executes. */
+void kt_capture_end_block_watch(KtCapture *c);
+
+/* ---- delayed frees ------------------------------------------------------- */
+/*
+ * Delay frees (quarantine=SIZE): at the entry of kfree() and kmem_cache_free()
+ * the pointer is exchanged for that of a block that was freed before. See
+ * access/quarantine.h for the blocks that wait.
+ *
+ * Off: KtShared.delay is NULL, and callbacks are those without this file.
+ *
+ * Threads: kt_delay_free() runs on vCPU threads. A boot begins and ends with
+ * the capture's lock.
+ */
+
+/** kt_delay_free_begin_boot() - Delay frees, if that is wanted, in the boot
+ *  that is about to be published. Lock held. */
+void kt_delay_free_begin_boot(KtCapture *c);
+/** kt_delay_free_end_boot() - Drop what is known of the kernel. Lock held, no
+ *  vCPU executes. */
+void kt_delay_free_end_boot(KtCapture *c);
+
+/** kt_delay_free_pack() - Write the blocks that wait, and which caches may have
+ *  some. Only if @c->shared.delay is set. */
+void kt_delay_free_pack(const KtCapture *c, GsOut *p);
+/** kt_delay_free_unpack() - Read them, before the boot begins. @u: (nullable)
+ *  NULL: the snapshot has nothing of this; @ids: of the snapshot, which is
+ *  installed */
+void kt_delay_free_unpack(KtCapture *c, GsBytes *u, const KtIdMap *ids);
+
 #endif /* KT_CAPTURE_INTERNAL_H */

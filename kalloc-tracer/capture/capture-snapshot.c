@@ -17,8 +17,7 @@
  * Threads: QEMU's main thread, or the vCPU that found the kernel; always with
  * the capture's lock.
  */
-#include "kalloc-tracer/capture/delay-free.h"
-#include "kalloc-tracer/capture/watch-access.h"
+#include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/load-code.h"
 #include "kalloc-tracer/tracer/tracer.h"

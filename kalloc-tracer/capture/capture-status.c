@@ -82,3 +82,118 @@ void kt_capture_sync_counters(KtCapture *c)
         }
     }
 }
+
+/* ---- vCPUs --------------------------------------------------------------- */
+/*
+ * vCPUs come and go. Called by QEMU's callbacks, on the thread of the vCPU; the
+ * capture's lock is taken here.
+ */
+
+void kt_capture_add_vcpu(KtCapture *c, unsigned index)
+{
+    if (index >= c->max_vcpus || !c->finder) {
+        return;
+    }
+    g_mutex_lock(&c->lock);
+    /* QEMU -daemonize forks before it makes vCPUs; threads start after that. */
+    if (!c->applying) {
+        __atomic_store_n(&c->applying, true, __ATOMIC_RELEASE);
+        kt_tracer_start(c->shared.tracer);
+    }
+    kt_budget_charge(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
+                     KT_BUDGET_VCPU);
+    if (!kt_vcpu_init(&c->vcpu[index], index, c->arch)) {
+        qemu_plugin_outs("ka: QEMU does not have all registers that ka needs "
+                         "for this guest: nothing is traced\n");
+    } else if (c->boot) {
+        kt_vcpu_set_kernel(&c->vcpu[index], c->shared.kernel);
+    }
+    g_mutex_unlock(&c->lock);
+}
+
+void kt_capture_remove_vcpu(KtCapture *c, unsigned index)
+{
+    if (index >= c->max_vcpus) {
+        return;
+    }
+    g_mutex_lock(&c->lock);
+    if (c->vcpu[index].shown) {
+        kt_budget_release(kt_tracer_budget(c->shared.tracer), KT_MEM_FIXED,
+                          KT_BUDGET_VCPU);
+        kt_vcpu_unplug(&c->vcpu[index]);
+    }
+    g_mutex_unlock(&c->lock);
+}
+
+/* ---- memory and registers ------------------------------------------------ */
+/*
+ * KtVm of a running QEMU: guest memory and registers for monitor commands and
+ * leak scans. QEMU's main thread, with the BQL and the capture's lock; or a
+ * vCPU's thread with that lock, while no vCPU executes.
+ */
+
+/* Count up to the last vCPU. Unplugged ones in between count, too. */
+static unsigned count_vcpus(const KtCapture *c)
+{
+    unsigned n = c->max_vcpus;
+
+    while (n && !c->vcpu[n - 1].shown) {
+        n--;
+    }
+    return n;
+}
+
+static bool is_running(const KtCapture *c)
+{
+    return !c->still && qemu_plugin_vm_is_running();
+}
+
+void kt_capture_set_still(KtCapture *c, bool still)
+{
+    c->still = still;
+}
+
+static bool read_ram(void *opaque, unsigned vcpu, uint64_t va, void *buf,
+                     size_t len)
+{
+    return vcpu < count_vcpus(opaque) &&
+           qemu_plugin_read_vaddr_ram(vcpu, va, buf, len);
+}
+
+static bool read_register(void *opaque, unsigned vcpu, unsigned i,
+                          KtRegister *out)
+{
+    const KtCapture *c = opaque;
+    const GArray *shown;
+    const KtVcpuReg *reg;
+
+    if (vcpu >= count_vcpus(c) || is_running(c)) {
+        return false;
+    }
+    shown = c->vcpu[vcpu].shown;
+    if (!shown || i >= shown->len) {
+        return false;
+    }
+    reg = &g_array_index(shown, KtVcpuReg, i);
+    *out = (KtRegister) { reg->name, *reg->at };
+    return true;
+}
+
+KtVm kt_capture_vm(KtCapture *c)
+{
+    KtVm vm = {
+        .n_vcpus = count_vcpus(c),
+        .running = is_running(c),
+        .read = read_ram,
+        .reg = read_register,
+        .opaque = c,
+    };
+
+    if (c->boot && kt_guest_has_direct_map(c->boot->guest)) {
+        kt_guest_direct_map(c->boot->guest, &vm.vmemmap, &vm.page_offset);
+    }
+    if (c->boot) {
+        kt_guest_task_members(c->boot->guest, &vm.task_pid, &vm.task_comm);
+    }
+    return vm;
+}

@@ -29,9 +29,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/capture/capture-internal.h"
-#include "kalloc-tracer/capture/inject-fault.h"
-#include "kalloc-tracer/capture/watch-access.h"
-#include "kalloc-tracer/capture/watch-block.h"
+#include "kalloc-tracer/capture/record-internal.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/tracer/tracer.h"

@@ -10,9 +10,55 @@
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "kalloc-tracer/hooks/profile.h"
-#include "kalloc-tracer/capture/moments.h"
 #include "kalloc-tracer/capture/plugin-api.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
+
+/* ---- moments of the guest ------------------------------------------------ */
+/*
+ * Moments of a boot at which the plugin may act: the kernel is found, a module
+ * is loaded or unloaded.
+ */
+
+/**
+ * enum KtMoment - what happens
+ * @KT_MOMENT_FOUND: the kernel is found; it runs its first instructions, or a
+ *                   snapshot was loaded
+ * @KT_MOMENT_LOAD: a module is loaded; its init has not begun
+ * @KT_MOMENT_UNLOAD: a module's exit has run, or its init failed; the module is
+ *                    about to be freed
+ */
+typedef enum KtMoment {
+    KT_MOMENT_FOUND,
+    KT_MOMENT_LOAD,
+    KT_MOMENT_UNLOAD
+} KtMoment;
+
+/**
+ * KtMomentFn - called at a moment
+ * @module: (borrowed, nullable) name of the module
+ *
+ * On a vCPU's thread, or on the main thread while no vCPU executes; the
+ * capture's lock may be held. It must not wait: to act, it asks for a call
+ * while no vCPU executes. The vCPU runs no further instruction before that.
+ */
+typedef void (*KtMomentFn)(void *opaque, KtMoment moment, const char *module);
+
+/** struct KtMoments - who is called; @fn: NULL for nobody */
+typedef struct KtMoments {
+    KtMomentFn fn;
+    void *opaque;
+} KtMoments;
+
+/** kt_moment() - Call who wants to know. */
+static inline void kt_moment(const KtMoments *m, KtMoment moment,
+                             const char *module)
+{
+    if (m->fn) {
+        m->fn(m->opaque, moment, module);
+    }
+}
+
+/* ---- capture ------------------------------------------------------------- */
 
 typedef struct KtCapture KtCapture;
 
@@ -136,5 +182,17 @@ void kt_capture_settle(KtCapture *c);
 /** kt_capture_resume_looks() - Go on with accesses that are to be verified, if
  *  the VM stood meanwhile. Call now and then while it runs, with the BQL. */
 void kt_capture_resume_looks(KtCapture *c);
+
+/* ---- vmstate ------------------------------------------------------------- */
+/* Our section in QEMU's vmstate: the tracer goes with VM snapshots and
+ * migration. */
+
+/**
+ * kt_vmstate_register() - Register the handlers that save and load the section
+ * @c, @t: (borrowed, for the life of the process)
+ *
+ * Call once, from qemu_plugin_install().
+ */
+void kt_vmstate_register(qemu_plugin_id_t id, KtCapture *c, KtTracer *t);
 
 #endif /* KT_CAPTURE_H */

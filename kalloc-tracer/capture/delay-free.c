@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Delay frees: see delay-free.h. The entry of a free:
+ * Delay frees: see capture-internal.h. The entry of a free:
  *
  *     event of the free of p
  *       | called by the allocator; no slab; a cache that must not wait
@@ -16,7 +16,7 @@
  * destroyed with it. So only objects of caches wait that had a use before the
  * kernel started its first program, and those of kmalloc().
  */
-#include "kalloc-tracer/capture/delay-free.h"
+#include "kalloc-tracer/capture/capture-internal.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@
  * On the vCPU's thread. qemu_plugin_set_pc() does not return and runs no clean
  * up, so kt_leave_call() owns nothing, and holds no lock.
  */
-#include "kalloc-tracer/capture/inject-fault.h"
+#include "kalloc-tracer/capture/record-internal.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/load-code.h"
 #include "kalloc-tracer/capture/record.h"
+#include "kalloc-tracer/faults/fault-rules.h"
 
 /** kt_record_complete() - Fill in backtrace, task, time and vCPU of @m->ev. The
  *  first call of a callback does the work; later calls return at once. */
@@ -52,7 +53,7 @@ void kt_access_watch_missed(KtAccessWatch *w);
 
 /** kt_access_watch_module() - Say that a module was just added to the kernel,
  *  or is about to be dropped: soon, while no vCPU executes, code is found anew
- *  if access checks are about this module (watch-modules.c). */
+ *  if access checks are about this module (watch-code.c). */
 void kt_access_watch_module(const KtAccessWatch *w, const GsKernel *k,
                             uint64_t module_va);
 
@@ -112,7 +113,6 @@ static inline uint8_t kt_record_unsure(const KtHookRow *hook)
 GS_HOT void kt_record_free(KtHookCall *m, const KtHookRow *hook, KtHookId id,
                            uint64_t va, KtCacheId cache, uint8_t flags);
 
-
 /** KtRecordEnter - record an entry of the hooked function @id; @m has the
  *  return address, and the call is an event of its own */
 typedef void KtRecordEnter(KtHookCall *m, const KtHookRow *hook, KtHookId id);
@@ -143,5 +143,33 @@ KtRecordEnter kt_record_await_pages, kt_record_await_page_bulk,
 KtRecordReturn kt_record_return_pages, kt_record_return_page_bulk,
     kt_record_return_isolated, kt_record_return_folio,
     kt_record_return_page_range;
+
+/* ---- faults -------------------------------------------------------------- */
+/*
+ * Inject faults: make a call of a call point return at once, or stop the VM at
+ * it. See inject-fault.c.
+ */
+
+/** How the callback of a call ends. */
+typedef enum KtLeaveHow {
+    KT_LEAVE_NOT,               /* the call goes on */
+    KT_LEAVE_RETURN,            /* the call has returned */
+    KT_LEAVE_STOP,              /* the VM stops; then the entry is repeated */
+} KtLeaveHow;
+
+/** struct KtLeave - @to: the address at which the vCPU continues */
+typedef struct KtLeave {
+    KtLeaveHow how;
+    uint64_t to;
+} KtLeave;
+
+/** kt_inject_fault() - Decide about the call that @m is about, at the entry of
+ *  @point; set the registers if the call fails. @m->ra and @m->sp_after are
+ *  set. */
+KtLeave kt_inject_fault(KtHookCall *m, const KtCallPoint *point);
+
+/** kt_leave_call() - End the callback: continue at @leave.to. Does not return.
+ *  The caller holds no lock and owns nothing. */
+G_NORETURN void kt_leave_call(KtLeave leave);
 
 #endif /* KT_RECORD_INTERNAL_H */

@@ -23,7 +23,7 @@
 #define KT_RECORD_H
 
 #include "kalloc-tracer/calls/calls.h"
-#include "kalloc-tracer/capture/moments.h"
+#include "kalloc-tracer/capture/capture.h"
 #include "kalloc-tracer/capture/pending-calls.h"
 #include "kalloc-tracer/kernel/guest.h"
 #include "kalloc-tracer/kernel/printk-log.h"
@@ -33,10 +33,10 @@
 #include "kalloc-tracer/capture/return-sites.h"
 #include "kalloc-tracer/capture/vcpu.h"
 
-/** struct KtFreeDelay - what delayed frees need, see delay-free.h */
+/** struct KtFreeDelay - what delayed frees need, see capture-internal.h */
 typedef struct KtFreeDelay KtFreeDelay;
 
-/** struct KtAccessWatch - what access checks watch, see watch-access.h */
+/** struct KtAccessWatch - what access checks watch, see capture-internal.h */
 typedef struct KtAccessWatch KtAccessWatch;
 
 /**

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QEMU's handlers for our section of the vmstate: see vmstate.h.
+ * QEMU's handlers for our section of the vmstate: see capture.h.
  *
  * QEMU calls them with the BQL held and all vCPUs stopped. While it reads or
  * writes bytes of the section it may run other handlers of its main loop, and
  * so one of our monitor commands. Therefore we hold no lock then: the whole
  * section is built, or read, in memory.
  */
-#include "kalloc-tracer/capture/vmstate.h"
+#include "kalloc-tracer/capture/capture.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Access checks: callbacks, translation, arming. See watch-access.h. */
-#include "kalloc-tracer/capture/watch-access.h"
+/* Access checks: callbacks, translation, arming. See capture-internal.h. */
+#include "kalloc-tracer/capture/capture-internal.h"
 
 #include "kalloc-tracer/capture/watch-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Accesses to one block: the trap of its pages, begin and end. See
- * watch-block.h. */
-#include "kalloc-tracer/capture/watch-block.h"
+ * capture-internal.h. */
+#include "kalloc-tracer/capture/capture-internal.h"
 
 #include "kalloc-tracer/access/block-watch.h"
-#include "kalloc-tracer/capture/watch-stack.h"
+#include "kalloc-tracer/capture/watch-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <string.h>

@@ -13,7 +13,6 @@
  */
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/capture/watch-internal.h"
-#include "kalloc-tracer/capture/watch-stack.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * it for its own events, before it pushes them.
  *
  *     allocation   live up to the requested size, slack behind; if it is the
- *                  first in its slab, other slots are marked (watch-slots.c)
+ *                  first in its slab, other slots are marked (watch-verify.c)
  *     free         bad, except in caches whose readers may use freed objects
  *     pages        unknown: the page has another owner; bad if it was freed
  *     vmalloc()    slack behind the requested size

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stack and the task of an access: see watch-stack.h. */
-#include "kalloc-tracer/capture/watch-stack.h"
+/* The stack and the task of an access: see watch-internal.h. */
+#include "kalloc-tracer/capture/watch-internal.h"
 
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/api/kt-conditions.h"
+#include "kalloc-tracer/api/kt-derefs.h"
 #include "kalloc-tracer/conditions/condition.h"
 #include "kalloc-tracer/conditions/constants.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Members of the kernel's structs: see layout.h and api/kt-members.h. */
+/* Members of the kernel's structs: see layout.h and api/kt-structs.h. */
 #include "kalloc-tracer/layout/layout.h"
 
 #include <string.h>
 
-#include "kalloc-tracer/api/kt-members.h"
+#include "kalloc-tracer/api/kt-structs.h"
 
 enum {
 #define KT_USE(id, ...) USE_##id,

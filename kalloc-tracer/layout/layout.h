@@ -3,7 +3,7 @@
  * Layout: where the members of the kernel's structs are that ka reads. The rows
  * are in members.def. Found by their names in the kernel's types, never by its
  * version. Pure functions of the types; any thread. The list of the rows for
- * users is api/kt-members.h.
+ * users is api/kt-structs.h.
  */
 #ifndef KT_LAYOUT_H
 #define KT_LAYOUT_H

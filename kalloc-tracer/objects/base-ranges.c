@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the kernel and its parts are, see kt-base.h: by its symbols, by its
+ * Where the kernel and its parts are, see kt-objects.h: by its symbols, by its
  * variables, and by what the tracer has learned of the direct map. Owns no
  * state.
  */
-#include "kalloc-tracer/api/kt-base.h"
+#include "kalloc-tracer/api/kt-objects.h"
 
 #include <string.h>
 

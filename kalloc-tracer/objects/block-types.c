@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The type of the object in a block, see kt-block-types.h. Owns no state. Any
+ * The type of the object in a block, see kt-objects.h. Owns no state. Any
  * thread; takes no lock.
  *
  * Three sources, the surest first. The first that has a candidate decides:
@@ -14,7 +14,7 @@
  * A wrong type would be worse than none. So sizes are compared exactly, and
  * nothing is said of pages and per-CPU memory.
  */
-#include "kalloc-tracer/api/kt-block-types.h"
+#include "kalloc-tracer/api/kt-objects.h"
 #include "kalloc-tracer/layout/layout.h"
 #include "kalloc-tracer/objects/objects-internal.h"
 

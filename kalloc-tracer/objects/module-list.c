@@ -2,7 +2,7 @@
 /*
  * Loaded modules: those of the table of modules, with what the kernel's struct
  * module says, and the kernel's own list as a check. The public header is
- * api/kt-module-list.h. Called on any thread; no locks.
+ * api/kt-modules.h. Called on any thread; no locks.
  *
  *     modules <-> module.list <-> module.list <-> ...
  *     module.source_list <-> module_use.source_list <-> ...    who uses it
@@ -11,7 +11,7 @@
  * All values are untrusted: a list ends at its head, after a limit of steps, or
  * where memory is unreadable.
  */
-#include "kalloc-tracer/api/kt-module-list.h"
+#include "kalloc-tracer/api/kt-modules.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Slabs of a cache with the place of each slot on the lists of free objects:
- * see api/kt-slab-listing.h. A table by the address of the struct slab, which
+ * see api/kt-slab-check.h. A table by the address of the struct slab, which
  * a walk fills; the walk has checked all numbers.
  */
 #include "kalloc-tracer/objects/slab-internal.h"
-#include "kalloc-tracer/api/kt-slab-listing.h"
+#include "kalloc-tracer/api/kt-slab-check.h"
 
 #include <string.h>
 

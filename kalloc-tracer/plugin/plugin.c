@@ -20,7 +20,6 @@
 
 #include "kalloc-tracer/capture/capture.h"
 #include "monitor-cmds/mc.h"
-#include "kalloc-tracer/capture/vmstate.h"
 #include "kalloc-tracer/plugin/given-kernel.h"
 #include "kalloc-tracer/plugin/options.h"
 #include "kalloc-tracer/plugin/record-replay.h"

@@ -4,7 +4,7 @@
  * otherwise than those of other code, one line a function.
  *
  * Called through mc_run(). kalloc-tracer looks the functions up
- * (kt-access-code.h). No locks.
+ * (kt-access.h). No locks.
  */
 #include "monitor-cmds/commands/commands.h"
 

@@ -2,7 +2,7 @@
 /*
  * ka base: where the kernel and its parts are, one line a range.
  *
- * Called through mc_run(). kalloc-tracer finds the ranges (kt-base.h). No
+ * Called through mc_run(). kalloc-tracer finds the ranges (kt-objects.h). No
  * locks.
  */
 #include "monitor-cmds/commands/commands.h"

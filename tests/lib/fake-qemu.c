@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/capture/capture-internal.h"
-#include "kalloc-tracer/capture/vmstate.h"
+#include "kalloc-tracer/capture/capture.h"
 
 #define PAGE 4096u
 #define TRAP 0xcc

@@ -2,7 +2,7 @@
 /* Conditions are checked before their function is known. */
 #include <string.h>
 
-#include "kalloc-tracer/api/kt-conditions.h"
+#include "kalloc-tracer/api/kt-derefs.h"
 #include "tests/lib/test-main.h"
 
 static void good(void)

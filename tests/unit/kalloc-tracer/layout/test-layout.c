@@ -8,7 +8,7 @@
 
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/types/btf.h"
-#include "kalloc-tracer/api/kt-members.h"
+#include "kalloc-tracer/api/kt-structs.h"
 #include "kalloc-tracer/layout/layout.h"
 #include "tests/lib/test-main.h"
 

@@ -3,7 +3,7 @@
  * The kernel's list of modules, if it is damaged: the walk ends, says why, and
  * no module of the table is missing. The guest is that of a golden case.
  */
-#include "kalloc-tracer/api/kt-module-list.h"
+#include "kalloc-tracer/api/kt-modules.h"
 #include "tests/lib/events.h"
 #include "tests/lib/test-main.h"
 

@@ -172,23 +172,6 @@ static void compare(void *opaque, uint64_t va, const uint64_t *word, size_t n)
     }
 }
 
-/* Replace the addresses of referring blocks by the blocks themselves. */
-static void name_owners(const Finding *f)
-{
-    KtTracer *t = f->s.w->tracer;
-
-    kt_query_begin(t);
-    for (uint32_t i = 0; i < f->blocks->len; i++) {
-        KtRef *ref = &block_at(f, i)->holder;
-        uint64_t va = ref->owner.va;
-
-        if (ref->place == KT_PLACE_BLOCK) {
-            kt_query_find(t, va, &ref->owner);
-        }
-    }
-    kt_query_end(t);
-}
-
 static bool find(Finding *f)
 {
     build_index(f);
@@ -197,7 +180,8 @@ static bool find(Finding *f)
         block_at(f, i)->holder.place = KT_PLACE__COUNT;
     }
     if (kt_search_run(&f->s)) {
-        name_owners(f);
+        kt_search_name_owners(&f->s, &block_at(f, 0)->holder, f->blocks->len,
+                              sizeof(KtReached));
         return true;
     }
     for (uint32_t i = 0; i < f->blocks->len; i++) {

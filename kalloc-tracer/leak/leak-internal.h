@@ -232,6 +232,14 @@ typedef struct KtSearch {
 /** kt_search_run() - search all memory of @s->w. Returns: false if the search
  *  had to end: see kt_live_set_fail(). */
 bool kt_search_run(KtSearch *s);
+/** kt_search_roots() - search all but blocks. The caller calls
+ *  kt_reader_deinit() for @s->reader, which it may use before. */
+void kt_search_roots(KtSearch *s);
+/** kt_search_name_owners() - replace the address of the block that refers, in
+ *  each of @n @ref, by the block itself. @size: bytes from one to the next.
+ *  Takes the tracer's lock. */
+void kt_search_name_owners(const KtSearch *s, KtRef *ref, unsigned n,
+                           size_t size);
 
 /* ---- holders ------------------------------------------------------------- */
 /*

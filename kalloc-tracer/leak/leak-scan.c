@@ -32,13 +32,13 @@ const char *kt_leak_hold_name(KtLeakHold hold)
 
 /*
  * struct Scanning - state of a scan
+ * @s: how to walk; must be the first member
  * @excused: by block, as for kt_leak_apply_rules()
  * @owner: by block, as of kt_owners_find()
  * @unplaced: as in KtLeakReport
  */
 typedef struct Scanning {
-    KtLiveSet *w;
-    KtReader reader;
+    KtSearch s;
     uint8_t *excused;
     uint32_t *owner;
     uint64_t unplaced;
@@ -51,81 +51,29 @@ static void scanning_clear(Scanning *s)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Scanning, scanning_clear)
 
-static bool tick(void *opaque)
+/* Struct pages point to each other (lists, compound_head); such a pointer keeps
+ * no block alive. Nor does a freelist pointer into the page's own slab. */
+static void mark_words(void *opaque, uint64_t va, const uint64_t *word,
+                       size_t n)
 {
     const Scanning *s = opaque;
+    KtPlace place = s->s.here.place;
 
-    return kt_live_set_progress(s->w, s->reader.bytes);
-}
-
-static bool scan_gap(void *opaque, uint64_t va, uint64_t len)
-{
-    Scanning *s = opaque;
-
-    kt_marker_root(s->w->scan, &s->reader, va, len);
-    return !s->reader.stopped;
-}
-
-/* Scan struct pages, except freelist pointers into the page's own slab. */
-static void scan_struct_pages(void *opaque, uint64_t va, const uint64_t *word,
-                              size_t n)
-{
-    const Scanning *s = opaque;
-    uint64_t copy[KT_READER_PAGE / sizeof(uint64_t)];
-
-    for (size_t i = 0; i < n; i++) {
-        copy[i] = kt_page_use_own_freelist(s->w->pages, va + i * 8, word[i]) ?
-                      0 :
-                      word[i];
-    }
-    kt_marker_span(s->w->scan, va, copy, n);
-}
-
-static void scan_region(Scanning *s, const KtRegion *r)
-{
-    KtMarker *scan = s->w->scan;
-
-    switch (r->place) {
-    case KT_PLACE_STACK:
-        kt_marker_root(scan, &s->reader, r->va, r->len);
-        break;
-    case KT_PLACE_STRUCT_PAGE:
-        kt_reader_each(&s->reader, r->va, r->len, scan_struct_pages, s);
-        break;
-    default:
-        kt_marker_gaps(scan, r->va, r->len, scan_gap, s);
-    }
-}
-
-/* Mark what registers and instructions refer to. */
-static void scan_words(const KtLiveSet *w)
-{
-    for (unsigned i = 0; i < w->registers->len; i++) {
-        kt_marker_word(w->scan,
-                       g_array_index(w->registers, KtRegister, i).value);
-    }
-    for (unsigned i = 0; i < w->code->len; i++) {
-        kt_marker_word(w->scan, g_array_index(w->code, KtCodeWord, i).value);
+    if (place != KT_PLACE_FREELIST) {
+        kt_marker_follow_pages(s->s.w->scan, place != KT_PLACE_STRUCT_PAGE &&
+                                                 place != KT_PLACE_PAGE);
+        kt_marker_span(s->s.w->scan, va, word, n);
     }
 }
 
 static void scan(Scanning *s)
 {
-    KtLiveSet *w = s->w;
+    KtMarker *scan = s->s.w->scan;
 
-    scan_words(w);
-    for (unsigned i = 0; i < w->region->len && !s->reader.stopped; i++) {
-        const KtRegion *r = &g_array_index(w->region, KtRegion, i);
-
-        /* struct pages point to each other (lists, compound_head); such a
-         * pointer keeps no block alive */
-        kt_marker_follow_pages(w->scan, r->place != KT_PLACE_STRUCT_PAGE &&
-                                            r->place != KT_PLACE_PAGE);
-        scan_region(s, r);
-    }
-    kt_marker_follow_pages(w->scan, true);
-    kt_marker_run(w->scan, &s->reader);
-    kt_marker_scan_unreached(w->scan, &s->reader);
+    kt_search_roots(&s->s);
+    kt_marker_follow_pages(scan, true);
+    kt_marker_run(scan, &s->s.reader);
+    kt_marker_scan_unreached(scan, &s->s.reader);
 }
 
 /* ---- reporting ---------------------------------------------------------- */
@@ -168,7 +116,7 @@ static KtLeakHold hold_of(const KtMarker *s, uint32_t i)
 
 static uint64_t owner_of(const Scanning *s, uint32_t i)
 {
-    return kt_live_set_block(s->w, s->owner[i])->va;
+    return kt_live_set_block(s->s.w, s->owner[i])->va;
 }
 
 /* Report an unreached block: count it as cleared, or add it to @out and to the
@@ -176,7 +124,7 @@ static uint64_t owner_of(const Scanning *s, uint32_t i)
 static void report(const Scanning *s, uint32_t i, const GArray *before,
                    KtLeakReport *out)
 {
-    const KtLiveSet *w = s->w;
+    const KtLiveSet *w = s->s.w;
     KtLeakScanner *l = kt_leak_scanner_of(w->tracer);
     KtLeak leak = { .hold = hold_of(w->scan, i), .owner = owner_of(s, i) };
     const KtLiveBlock *b = kt_live_set_block(w, i);
@@ -194,7 +142,7 @@ static void report(const Scanning *s, uint32_t i, const GArray *before,
 
 static void report_all(const Scanning *s, KtLeakReport *out)
 {
-    const KtLiveSet *w = s->w;
+    const KtLiveSet *w = s->s.w;
     KtLeakScanner *l = kt_leak_scanner_of(w->tracer);
     g_autoptr(GArray) before = g_steal_pointer(&l->last);
     KtStats stats;
@@ -221,7 +169,7 @@ static void report_all(const Scanning *s, KtLeakReport *out)
 /* Mark all blocks of the set, and find the owners of those that are lost. */
 static bool mark_all(Scanning *s, GError **errp)
 {
-    KtLiveSet *w = s->w;
+    KtLiveSet *w = s->s.w;
 
     if (w->unknown_roots) {
         g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
@@ -236,14 +184,10 @@ static bool mark_all(Scanning *s, GError **errp)
         kt_live_set_fail(w, errp);
         return false;
     }
-    s->reader = (KtReader) {
-        .mem = w->mem, .tag_bits = w->tag_bits, .tick = tick, .opaque = s,
-    };
     s->unplaced = kt_marker_seal(w->scan);
-    kt_reader_init(&s->reader);
     scan(s);
-    s->owner = kt_owners_find(w, &s->reader);
-    kt_reader_deinit(&s->reader);
+    s->owner = kt_owners_find(w, &s->s.reader);
+    kt_reader_deinit(&s->s.reader);
     return !w->ended || kt_live_set_fail(w, errp);
 }
 
@@ -252,7 +196,7 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
 {
     gint64 begun = g_get_monotonic_time();
     g_autoptr(KtLiveSet) w = kt_leak_collect(t, plan, errp);
-    g_auto(Scanning) s = { .w = w };
+    g_auto(Scanning) s = { .s = { .w = w, .compare = mark_words } };
 
     *out = (KtLeakReport) { 0 };
     if (!w || !mark_all(&s, errp)) {
@@ -263,8 +207,8 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
     out->missing = g_ptr_array_ref(w->missing);
     out->blocks = w->live->len;
     out->tasks = w->tasks;
-    out->bytes = s.reader.bytes;
-    out->unreadable = s.reader.unreadable;
+    out->bytes = s.s.reader.bytes;
+    out->unreadable = s.s.reader.unreadable;
     out->guest_bytes = w->pages ? w->pages->n << w->pages->page_shift : 0;
     report_all(&s, out);
     out->us = g_get_monotonic_time() - begun;
@@ -318,9 +262,9 @@ static GArray *pages_of(const GArray *blocks)
 
 static void classify(const Scanning *s, KtReached *r)
 {
-    const KtMarker *scan = s->w->scan;
-    const KtLiveBlock *b = kt_live_set_find(s->w, r->va);
-    uint32_t i = b ? kt_live_set_index(s->w, b) : 0;
+    const KtMarker *scan = s->s.w->scan;
+    const KtLiveBlock *b = kt_live_set_find(s->s.w, r->va);
+    uint32_t i = b ? kt_live_set_index(s->s.w, b) : 0;
 
     if (b) {
         r->reach = kt_marker_reached(scan, i) ? KT_REACH_KEPT : KT_REACH_LOST;
@@ -334,12 +278,12 @@ bool kt_leak_classify(KtTracer *t, const KtLeakPlan *plan, GArray *blocks,
 {
     g_autoptr(GArray) pages = NULL;
     g_autoptr(KtLiveSet) w = NULL;
-    g_auto(Scanning) s = { 0 };
+    g_auto(Scanning) s = { .s = { .compare = mark_words } };
     KtLeakPlan with_pages = *plan;
 
     sort_blocks(blocks);
     with_pages.pages = pages = pages_of(blocks);
-    s.w = w = kt_leak_collect(t, &with_pages, errp);
+    s.s.w = w = kt_leak_collect(t, &with_pages, errp);
     if (!w || !mark_all(&s, errp)) {
         return false;
     }

@@ -180,11 +180,6 @@ void kt_marker_pages(KtMarker *s, uint64_t lo, uint64_t hi, uint64_t size,
     s->page_bytes = page;
 }
 
-void kt_marker_follow_pages(KtMarker *s, bool follow)
-{
-    s->no_pages = !follow;
-}
-
 /* ---- index -------------------------------------------------------------- */
 
 static void add(KtMarker *s, uint64_t va, uint64_t len, uint32_t block)
@@ -450,10 +445,12 @@ static G_GNUC_NO_INLINE void mark_waiting(KtMarker *s)
     mark_words(s, word, n);
 }
 
-void kt_marker_word(KtMarker *s, uint64_t word)
+void kt_marker_follow_pages(KtMarker *s, bool follow)
 {
-    s->waiting[s->n_waiting++] = word;
-    mark_waiting(s);
+    if (s->no_pages == follow) {
+        mark_waiting(s);
+        s->no_pages = !follow;
+    }
 }
 
 /* Add @n words to the buffer, except pointers into the block itself and words
@@ -499,12 +496,6 @@ void kt_marker_span(void *scan, uint64_t va, const uint64_t *word, size_t n)
         }
     }
     gather(scan, word, n);
-}
-
-void kt_marker_root(KtMarker *s, KtReader *r, uint64_t va, uint64_t len)
-{
-    kt_reader_each(r, va, len, kt_marker_span, s);
-    mark_waiting(s);
 }
 
 /* Return true if each address in [va, va + len) of @b refers to @b and nothing

@@ -17,7 +17,7 @@
  *     kt_marker_new()
  *     kt_marker_add(), _alias(), _area(), _skip()   describe all blocks
  *     kt_marker_seal()                              build the index
- *     kt_marker_word(), _root(), _span()            scan roots
+ *     kt_marker_span()                              scan roots
  *     kt_marker_run()                               scan reached blocks
  *     kt_marker_scan_unreached()                    then the others
  *     kt_marker_reached(), _hold()                  results
@@ -141,7 +141,7 @@ void kt_marker_skip(KtMarker *s, uint32_t block, uint64_t lo, uint64_t hi);
 void kt_marker_pages(KtMarker *s, uint64_t lo, uint64_t hi, uint64_t size,
                      uint64_t va, uint64_t page);
 /** kt_marker_follow_pages() - set if addresses of struct pages refer to blocks
- *  with KT_MARKERF_BY_PAGE. True at first. */
+ *  with KT_MARKERF_BY_PAGE, of words from now on. True at first. */
 void kt_marker_follow_pages(KtMarker *s, bool follow);
 /** kt_marker_seal() - build the index; no more blocks can be added. Returns:
  *  the number of blocks that the index has no entry for, because they overlap
@@ -169,10 +169,6 @@ typedef enum KtHold {
     KT_HOLD_START,          /* to its start; bits 0 to 2 may be a tag */
 } KtHold;
 
-/** kt_marker_word() - mark what one word refers to, such as a register. */
-void kt_marker_word(KtMarker *s, uint64_t word);
-/** kt_marker_root() - read memory, and mark what its words refer to. */
-void kt_marker_root(KtMarker *s, KtReader *r, uint64_t va, uint64_t len);
 /** kt_marker_span() - mark what @n words refer to; a KtSpanFn whose @opaque is
  *  the KtMarker. Words may be buffered until kt_marker_run(). */
 void kt_marker_span(void *scan, uint64_t va, const uint64_t *word, size_t n);

@@ -79,23 +79,6 @@ static int by_certainty(const void *a, const void *b, void *opaque)
     return start ? start : place ? place : (x->va > y->va) - (x->va < y->va);
 }
 
-/* Replace the addresses of referring blocks by the blocks themselves. */
-static void name_owners(Search *s)
-{
-    KtTracer *t = s->s.w->tracer;
-
-    kt_query_begin(t);
-    for (unsigned i = 0; i < s->out->len; i++) {
-        KtRef *r = &g_array_index(s->out, KtRef, i);
-        uint64_t va = r->owner.va;
-
-        if (r->place == KT_PLACE_BLOCK) {
-            kt_query_find(t, va, &r->owner);
-        }
-    }
-    kt_query_end(t);
-}
-
 bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
              GArray **out, uint64_t *more, uint64_t *bytes, GError **errp)
 {
@@ -111,7 +94,7 @@ bool kt_refs(KtTracer *t, const KtLeakPlan *plan, uint64_t lo, uint64_t hi,
     if (!kt_search_run(&s.s)) {
         return kt_live_set_fail(w, errp);
     }
-    name_owners(&s);
+    kt_search_name_owners(&s.s, (KtRef *)list->data, list->len, sizeof(KtRef));
     g_array_sort_with_data(list, by_certainty, &lo);
     *more = s.more;
     *bytes = s.s.reader.bytes;

@@ -12,16 +12,27 @@ static bool tick(void *opaque)
     return kt_live_set_progress(s->w, s->reader.bytes);
 }
 
+/* Compare words of struct pages. Freelist pointers into the page's own slab are
+ * compared alone, and the words between them together. */
 static void compare_struct(void *opaque, uint64_t va, const uint64_t *word,
                            size_t n)
 {
     KtSearch *s = opaque;
+    size_t from = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        bool list = kt_page_use_own_freelist(s->w->pages, va + i * 8, word[i]);
+    for (size_t i = 0; i <= n; i++) {
+        bool list = i < n && kt_page_use_own_freelist(s->w->pages, va + i * 8,
+                                                      word[i]);
 
-        s->here.place = list ? KT_PLACE_FREELIST : KT_PLACE_STRUCT_PAGE;
-        s->compare(s, va + i * 8, &word[i], 1);
+        if (i > from && (list || i == n)) {
+            s->here.place = KT_PLACE_STRUCT_PAGE;
+            s->compare(s, va + from * 8, word + from, i - from);
+        }
+        if (list) {
+            s->here.place = KT_PLACE_FREELIST;
+            s->compare(s, va + i * 8, &word[i], 1);
+            from = i + 1;
+        }
     }
 }
 
@@ -109,7 +120,7 @@ static void search_code(KtSearch *s)
     }
 }
 
-bool kt_search_run(KtSearch *s)
+void kt_search_roots(KtSearch *s)
 {
     s->block = KT_MARKER_NONE;
     s->reader = (KtReader) {
@@ -120,7 +131,28 @@ bool kt_search_run(KtSearch *s)
     search_registers(s);
     search_code(s);
     search_regions(s);
+}
+
+bool kt_search_run(KtSearch *s)
+{
+    kt_search_roots(s);
     search_blocks(s);
     kt_reader_deinit(&s->reader);
     return !s->w->ended;
+}
+
+void kt_search_name_owners(const KtSearch *s, KtRef *ref, unsigned n,
+                           size_t size)
+{
+    KtTracer *t = s->w->tracer;
+
+    kt_query_begin(t);
+    for (; n--; ref = (KtRef *)((char *)ref + size)) {
+        uint64_t va = ref->owner.va;
+
+        if (ref->place == KT_PLACE_BLOCK) {
+            kt_query_find(t, va, &ref->owner);
+        }
+    }
+    kt_query_end(t);
 }

@@ -151,7 +151,7 @@ static void scan(Bench *b, const Kind *k)
 
     sealed = now_ns();
     kt_reader_init(&r);
-    kt_marker_root(s, &r, BASE, PAGE);
+    kt_reader_each(&r, BASE, PAGE, kt_marker_span, s);
     kt_marker_run(s, &r);
     kt_marker_scan_unreached(s, &r);
     seconds = (now_ns() - begin) / 1e9;

@@ -59,7 +59,7 @@ static uint64_t *at(World *w, uint64_t va)
 /* The root is the first page. */
 static void run(World *w)
 {
-    kt_marker_root(w->scan, &w->reader, BASE, 4096);
+    kt_reader_each(&w->reader, BASE, 4096, kt_marker_span, w->scan);
     kt_marker_run(w->scan, &w->reader);
     kt_marker_scan_unreached(w->scan, &w->reader);
 }
@@ -312,9 +312,9 @@ static void test_struct_pages(gconstpointer blocks_among)
     kt_marker_add(w->scan, blocks_among ? vmemmap + 0x200 : BASE, 0x40, 0);
     kt_marker_seal(w->scan);
     kt_marker_follow_pages(w->scan, false);
-    kt_marker_root(w->scan, &w->reader, BASE, 4096);
-    check(w, 0, false, KT_HOLD_NONE);
+    kt_reader_each(&w->reader, BASE, 4096, kt_marker_span, w->scan);
     kt_marker_follow_pages(w->scan, true);
+    check(w, 0, false, KT_HOLD_NONE);
     run(w);
     check(w, 0, true, KT_HOLD_INTERIOR);
     check(w, 1, false, KT_HOLD_NONE);
@@ -354,12 +354,13 @@ static void test_holes_and_end(void)
     w->reader.opaque = w;
     w->hole[3] = true;
     kt_marker_seal(w->scan);
-    kt_marker_root(w->scan, &w->reader, BASE, sizeof(w->word));
+    kt_reader_each(&w->reader, BASE, sizeof(w->word), kt_marker_span, w->scan);
     g_assert_cmpuint(w->reader.unreadable, ==, 1);
     g_assert_cmpuint(w->reader.bytes, ==, sizeof(w->word) - 4096);
-    kt_marker_root(w->scan, &w->reader, UINT64_MAX - 100, UINT64_MAX);
+    kt_reader_each(&w->reader, UINT64_MAX - 100, UINT64_MAX, kt_marker_span,
+                    w->scan);
     g_assert_false(w->reader.stopped);
-    kt_marker_root(w->scan, &w->reader, 1ull << 40, 1ull << 50);
+    kt_reader_each(&w->reader, 1ull << 40, 1ull << 50, kt_marker_span, w->scan);
     g_assert_true(w->reader.stopped);
     g_assert_cmpuint(w->ticks, ==, 2);
 }
@@ -400,7 +401,7 @@ static void test_ends_with_the_last_address(void)
     g_assert_cmpuint(kt_marker_find(w->scan, UINT64_MAX - 0xf0), ==, last);
     kt_marker_gaps(w->scan, UINT64_MAX - 0x17ff, UINT64_MAX, sum_gap, &sum);
     g_assert_cmphex(sum, ==, 0x1700 + 0x40);
-    kt_marker_root(w->scan, &w->reader, UINT64_MAX - 2, 2);
+    kt_reader_each(&w->reader, UINT64_MAX - 2, 2, kt_marker_span, w->scan);
     g_assert_cmpuint(w->reader.bytes + w->reader.unreadable, ==, 0);
 }
 

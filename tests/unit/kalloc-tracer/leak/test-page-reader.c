@@ -68,7 +68,7 @@ static void tagged_pointer_is_a_reference(void)
         start(&r, tags ? 0xffull << 56 : 0);
         kt_marker_add(s, BASE + 0x1040, 64, 0);
         kt_marker_seal(s);
-        kt_marker_root(s, &r, BASE, 4096);
+        kt_reader_each(&r, BASE, 4096, kt_marker_span, s);
         kt_marker_run(s, &r);
         g_assert_cmpint(kt_marker_reached(s, 0), ==, tags);
         g_assert_cmpint(kt_marker_hold(s, 0), ==,

@@ -193,10 +193,10 @@ static void scan(World *t)
     for (unsigned i = 0; i < t->w.region->len; i++) {
         const KtRegion *r = &g_array_index(t->w.region, KtRegion, i);
 
-        kt_marker_root(t->w.scan, &t->reader, r->va, r->len);
+        kt_reader_each(&t->reader, r->va, r->len, kt_marker_span, t->w.scan);
     }
     for (unsigned i = 0; i < N_STACKS; i++) {
-        kt_marker_word(t->w.scan, stack_at(i));
+        kt_marker_span(t->w.scan, 0, &(uint64_t) { stack_at(i) }, 1);
     }
     kt_marker_run(t->w.scan, &t->reader);
 }

@@ -25,16 +25,11 @@ typedef struct KtObjects {
 
 /**
  * struct KtAddress - an address in question, and where to read about it
- * @tracer: (borrowed) never NULL
- * @kernel: (borrowed, nullable) the running kernel
- * @vm: (borrowed, nullable) the VM; without it no memory is read
  * @has_block: @block contains the address
  */
 typedef struct KtAddress {
     uint64_t va;
-    KtTracer *tracer;
-    const GsKernel *kernel;
-    const KtVm *vm;
+    KtObjects o;
     bool has_block;
     KtBlock block;
 } KtAddress;
@@ -69,11 +64,27 @@ typedef struct KtDevres {
     char name[KT_DEVICE_NAME_MAX + 1];
 } KtDevres;
 
-/** kt_address_read() - read the guest's memory at @va, as any vCPU maps it.
- *  Return false if no vCPU maps it. */
-bool kt_address_read(const KtAddress *a, uint64_t va, void *buf, size_t len);
-/** kt_address_is_mapped() - return true if a vCPU maps the address */
-bool kt_address_is_mapped(const KtAddress *a);
+/** kt_objects_read() - copy @len bytes at @va, as any vCPU maps them. False if
+ *  there is no VM, or if part of them is unreadable: @buf is undefined then. */
+bool kt_objects_read(const KtObjects *o, uint64_t va, void *buf, size_t len);
+/** kt_objects_n_cpus() - return the number of CPU numbers that the kernel uses
+ *  (nr_cpu_ids), at most KT_CPUS_MAX; the vCPUs if it does not say. */
+unsigned kt_objects_n_cpus(const KtObjects *o);
+/**
+ * kt_objects_percpu() - find the copy of per-CPU memory that belongs to a CPU
+ * @pointer: a __percpu pointer, or the address of a per-CPU variable
+ * @va: (out) @pointer + __per_cpu_offset[@cpu]
+ *
+ * Without that symbol x86-64's GS base is the offset, as long as the VM is
+ * stopped. In a kernel that was built without CONFIG_SMP, @va is @pointer.
+ *
+ * Returns: false, with @va 0, if the CPU is not possible or its offset is
+ * unknown.
+ */
+bool kt_objects_percpu(const KtObjects *o, unsigned cpu, uint64_t pointer,
+                       uint64_t *va);
+/** kt_objects_vmalloc_space() - find the vmalloc space; both are inclusive. */
+bool kt_objects_vmalloc_space(const KtObjects *o, uint64_t *lo, uint64_t *hi);
 
 /* Each function below returns false if the address is no such place, or if this
  * is unknown. None guesses. */
@@ -99,12 +110,6 @@ bool kt_address_struct_page(const KtAddress *a, uint64_t *phys,
 bool kt_address_area(const KtAddress *a, KtVmArea *out);
 /** kt_address_in_vmalloc() - return true in the vmalloc space */
 bool kt_address_in_vmalloc(const KtAddress *a);
-/** kt_address_vmalloc_space() - find the vmalloc space; both are inclusive.
- *  Only tracer, kernel and VM of @a are used. */
-bool kt_address_vmalloc_space(const KtAddress *a, uint64_t *lo, uint64_t *hi);
-/** kt_address_slide() - read the slide of KASLR in the kernel's vmcoreinfo;
- *  likewise */
-bool kt_address_slide(const KtAddress *a, uint64_t *slide);
 
 /* ---- parts of the kernel ------------------------------------------------- */
 /*
@@ -136,8 +141,6 @@ bool kt_base_range(const KtObjects *o, KtBaseId id, KtBaseRange *out,
 /** kt_base_percpu() - find the per-CPU variables of a CPU. Returns: false if
  *  the CPU is not possible, or if this is unknown. */
 bool kt_base_percpu(const KtObjects *o, unsigned cpu, KtBaseRange *out);
-/** kt_base_n_cpus() - return the number of CPU numbers. */
-unsigned kt_base_n_cpus(const KtObjects *o);
 /* Size of a build id in hex, with its NUL. */
 #define KT_BUILD_ID_SIZE 65
 

@@ -54,14 +54,6 @@ void kt_struct_copy(const KtObjects *o, const GsStruct *s, uint64_t va,
 void kt_struct_copy_clear(KtStructCopy *copy);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(KtStructCopy, kt_struct_copy_clear)
 
-/** kt_struct_percpu() - find the copy of per-CPU memory of a CPU. @pointer: a
- *  per-CPU pointer, or the address of a per-CPU variable. Returns: false if the
- *  CPU is not possible or its memory is not known. */
-bool kt_struct_percpu(const KtObjects *o, unsigned cpu, uint64_t pointer,
-                      uint64_t *va);
-/** kt_struct_n_cpus() - return the number of CPU numbers. */
-unsigned kt_struct_n_cpus(const KtObjects *o);
-
 /* ---- members that ka reads ----------------------------------------------- */
 /* Which members of the kernel's structs ka reads, and where this kernel has
  * them. The rows are in layout/members.def. */

@@ -22,45 +22,31 @@
 /* The largest page. */
 #define INFO_MAX 0x10000u
 
-static KtObjects objects_of(const KtAddress *a)
+bool kt_objects_made_by(const KtObjects *o, KtStackId id,
+                        const char *const *function, unsigned n)
 {
-    return (KtObjects) { a->tracer, a->kernel, a->vm };
+    unsigned frames = 0;
+    GsStop stop;
+    GsSymbol sym;
+    const uint64_t *pc = id.v ? kt_tracer_stack(o->tracer, id, &frames, &stop)
+                              : NULL;
+
+    for (unsigned i = 0; pc && frames && i < n; i++) {
+        if (gs_kernel_lookup(o->kernel, function[i], &sym) && pc[0] > sym.va &&
+            pc[0] <= sym.va + sym.size) {
+            return true;
+        }
+    }
+    return false;
 }
 
-bool kt_address_read(const KtAddress *a, uint64_t va, void *buf, size_t len)
-{
-    const KtObjects o = objects_of(a);
-
-    return kt_objects_read(&o, va, buf, len);
-}
-
-/* Read a word. An address has no tag. */
-static bool read_u64(const KtAddress *a, uint64_t va, uint64_t *out)
-{
-    const KtObjects o = objects_of(a);
-
-    return kt_objects_pointer(&o, va, out);
-}
-
-static bool is_mapped(const KtAddress *a, uint64_t va)
-{
-    uint8_t byte;
-
-    return kt_address_read(a, va, &byte, 1);
-}
-
-bool kt_address_is_mapped(const KtAddress *a)
-{
-    return is_mapped(a, a->va);
-}
-
-/* Read a variable of 8 bytes. */
-static bool read_variable(const KtAddress *a, const char *name, uint64_t *out)
+/* Read a variable that is an address or a length. */
+static bool read_variable(const KtObjects *o, const char *name, uint64_t *out)
 {
     GsSymbol sym;
 
-    return a->kernel && gs_kernel_lookup(a->kernel, name, &sym) &&
-           read_u64(a, sym.va, out);
+    return o->kernel && gs_kernel_lookup(o->kernel, name, &sym) &&
+           kt_objects_pointer(o, sym.va, out);
 }
 
 /* ---- blocks of a type ---------------------------------------------------- */
@@ -103,17 +89,17 @@ static void find_made(const KtAddress *a, const char *function, Made *made)
 {
     GsSymbol sym;
 
-    if (gs_kernel_lookup(a->kernel, function, &sym)) {
-        kt_query_begin(a->tracer);
-        kt_query_alloc_pc(a->tracer, sym.va, sym.va + sym.size, add_made,
+    if (gs_kernel_lookup(a->o.kernel, function, &sym)) {
+        kt_query_begin(a->o.tracer);
+        kt_query_alloc_pc(a->o.tracer, sym.va, sym.va + sym.size, add_made,
                           made);
-        kt_query_end(a->tracer);
+        kt_query_end(a->o.tracer);
     }
 }
 
 static Made made_init(const KtAddress *a, const char *cache, uint32_t size)
 {
-    return (Made) { a->tracer, cache, size,
+    return (Made) { a->o.tracer, cache, size,
                     g_array_new(FALSE, FALSE, sizeof(uint64_t)) };
 }
 
@@ -121,13 +107,13 @@ static Made made_init(const KtAddress *a, const char *cache, uint32_t size)
 
 static bool read_task(const KtAddress *a, uint64_t task, KtTaskName *out)
 {
-    uint32_t at_pid = kt_member(a->kernel, KT_M_TASK_PID);
-    uint32_t at_comm = kt_member(a->kernel, KT_M_TASK_COMM);
+    uint32_t at_pid = kt_member(a->o.kernel, KT_M_TASK_PID);
+    uint32_t at_comm = kt_member(a->o.kernel, KT_M_TASK_COMM);
 
     *out = (KtTaskName) { 0 };
     if (at_pid == KT_NO_MEMBER || at_comm == KT_NO_MEMBER ||
-        !kt_address_read(a, task + at_pid, &out->pid, sizeof(out->pid)) ||
-        !kt_address_read(a, task + at_comm, out->comm, 16)) {
+        !kt_objects_read(&a->o, task + at_pid, &out->pid, sizeof(out->pid)) ||
+        !kt_objects_read(&a->o, task + at_comm, out->comm, 16)) {
         return false;
     }
     out->pid = GUINT32_FROM_LE(out->pid);
@@ -136,19 +122,19 @@ static bool read_task(const KtAddress *a, uint64_t task, KtTaskName *out)
 
 static bool can_read_tasks(const KtAddress *a)
 {
-    return a->vm && a->vm->n_vcpus &&
-           kt_member(a->kernel, KT_M_TASK_STACK) != KT_NO_MEMBER &&
-           kt_member(a->kernel, KT_M_TASK_PID) != KT_NO_MEMBER &&
-           kt_member(a->kernel, KT_M_TASK_COMM) != KT_NO_MEMBER;
+    return a->o.vm && a->o.vm->n_vcpus &&
+           kt_member(a->o.kernel, KT_M_TASK_STACK) != KT_NO_MEMBER &&
+           kt_member(a->o.kernel, KT_M_TASK_PID) != KT_NO_MEMBER &&
+           kt_member(a->o.kernel, KT_M_TASK_COMM) != KT_NO_MEMBER;
 }
 
 bool kt_address_task_stack(const KtAddress *a, KtTaskName *out)
 {
     g_autoptr(GArray) tasks = NULL;
-    uint32_t at = kt_member(a->kernel, KT_M_TASK_STACK);
+    uint32_t at = kt_member(a->o.kernel, KT_M_TASK_STACK);
     Made made;
 
-    if (!a->vm || !a->kernel || !a->has_block ||
+    if (!a->o.vm || !a->o.kernel || !a->has_block ||
         a->block.state != KT_BLOCK_ALLOCATED ||
         kt_block_len(&a->block) > STACK_MAX ||
         at == KT_NO_MEMBER) {
@@ -161,7 +147,8 @@ bool kt_address_task_stack(const KtAddress *a, KtTaskName *out)
         uint64_t task = g_array_index(tasks, uint64_t, i);
         uint64_t stack;
 
-        if (read_u64(a, task + at, &stack) && stack == a->block.va) {
+        if (kt_objects_pointer(&a->o, task + at, &stack) &&
+            stack == a->block.va) {
             return read_task(a, task, out);
         }
     }
@@ -179,25 +166,13 @@ bool kt_address_dead_stack(const KtAddress *a)
         "alloc_thread_stack_node", "dup_task_struct", "copy_process",
     };
     bool freed = a->has_block && a->block.state == KT_BLOCK_FREED;
-    unsigned n = 0;
     KtTaskName task;
-    GsStop stop;
-    GsSymbol sym;
-    const uint64_t *pc;
 
-    if (!a->has_block || !a->kernel || a->block.layer != KT_LAYER_VMALLOC ||
-        !a->block.alloc_stack.v || (!freed && !can_read_tasks(a)) ||
-        kt_address_task_stack(a, &task)) {
-        return false;
-    }
-    pc = kt_tracer_stack(a->tracer, a->block.alloc_stack, &n, &stop);
-    for (size_t i = 0; pc && n && i < G_N_ELEMENTS(makers); i++) {
-        if (gs_kernel_lookup(a->kernel, makers[i], &sym) && pc[0] > sym.va &&
-            pc[0] <= sym.va + sym.size) {
-            return true;
-        }
-    }
-    return false;
+    return a->has_block && a->o.kernel &&
+           a->block.layer == KT_LAYER_VMALLOC && (freed || can_read_tasks(a)) &&
+           kt_objects_made_by(&a->o, a->block.alloc_stack, makers,
+                              G_N_ELEMENTS(makers)) &&
+           !kt_address_task_stack(a, &task);
 }
 
 /* ---- percpu -------------------------------------------------------------- */
@@ -205,10 +180,10 @@ bool kt_address_dead_stack(const KtAddress *a)
 static bool find_percpu_block(const KtAddress *a, uint64_t pointer,
                               KtPercpuPlace *out)
 {
-    kt_query_begin(a->tracer);
-    out->in_block = kt_query_find(a->tracer, pointer, &out->block) &&
+    kt_query_begin(a->o.tracer);
+    out->in_block = kt_query_find(a->o.tracer, pointer, &out->block) &&
                     out->block.layer == KT_LAYER_PERCPU;
-    kt_query_end(a->tracer);
+    kt_query_end(a->o.tracer);
     out->offset = pointer - out->block.va;
     return out->in_block;
 }
@@ -218,8 +193,8 @@ static bool find_percpu_variable(const KtAddress *a, uint64_t pointer,
 {
     GsSymbol start, end;
 
-    if (!gs_kernel_lookup(a->kernel, "__per_cpu_start", &start) ||
-        !gs_kernel_lookup(a->kernel, "__per_cpu_end", &end) ||
+    if (!gs_kernel_lookup(a->o.kernel, "__per_cpu_start", &start) ||
+        !gs_kernel_lookup(a->o.kernel, "__per_cpu_end", &end) ||
         pointer < start.va || pointer >= end.va) {
         return false;
     }
@@ -231,15 +206,16 @@ bool kt_address_percpu(const KtAddress *a, KtPercpuPlace *out)
 {
     GsSymbol offsets;
 
-    if (!a->vm || !a->kernel ||
-        !gs_kernel_lookup(a->kernel, "__per_cpu_offset", &offsets)) {
+    if (!a->o.vm || !a->o.kernel ||
+        !gs_kernel_lookup(a->o.kernel, "__per_cpu_offset", &offsets)) {
         return false;
     }
-    for (unsigned cpu = 0; cpu < a->vm->n_vcpus; cpu++) {
+    for (unsigned cpu = 0; cpu < a->o.vm->n_vcpus; cpu++) {
         uint64_t offset;
 
         *out = (KtPercpuPlace) { .cpu = cpu };
-        if (read_u64(a, offsets.va + 8 * cpu, &offset) && offset &&
+        if (kt_objects_pointer(&a->o, offsets.va + 8 * cpu, &offset) &&
+            offset &&
             (find_percpu_block(a, a->va - offset, out) ||
              find_percpu_variable(a, a->va - offset, out))) {
             return true;
@@ -263,29 +239,31 @@ static bool find_page(const KtAddress *a, Page *p)
     uint64_t word;
     uint32_t size;
 
-    if (!a->vm || !a->kernel || !a->vm->page_offset || !a->vm->vmemmap ||
-        a->va < gs_kernel_lowest(a->kernel) ||
-        gs_kernel_in_image(a->kernel, a->va) ||
-        !gs_kernel_type_size(a->kernel, "page", &size)) {
+    if (!a->o.vm || !a->o.kernel || !a->o.vm->page_offset ||
+        !a->o.vm->vmemmap ||
+        a->va < gs_kernel_lowest(a->o.kernel) ||
+        gs_kernel_in_image(a->o.kernel, a->va) ||
+        !gs_kernel_type_size(a->o.kernel, "page", &size)) {
         return false;
     }
-    p->phys = a->va - a->vm->page_offset;
+    p->phys = a->va - a->o.vm->page_offset;
     if (p->phys >> 52) {
         return false;
     }
-    p->page = a->vm->vmemmap +
-              (p->phys >> gs_kernel_page_shift(a->kernel)) * size;
-    return read_u64(a, p->page, &word) && is_mapped(a, a->va);
+    p->page = a->o.vm->vmemmap +
+              (p->phys >> gs_kernel_page_shift(a->o.kernel)) * size;
+    return kt_objects_pointer(&a->o, p->page, &word) &&
+           kt_objects_read(&a->o, a->va, &word, 1);
 }
 
 /* Find the first page of a compound page, see cache_by() of the tracer's
  * guest.c. */
 static bool find_head(const KtAddress *a, uint64_t *page)
 {
-    uint32_t at = kt_member(a->kernel, KT_M_PAGE_HEAD);
+    uint32_t at = kt_member(a->o.kernel, KT_M_PAGE_HEAD);
     uint64_t head;
 
-    if (at == KT_NO_MEMBER || !read_u64(a, *page + at, &head)) {
+    if (at == KT_NO_MEMBER || !kt_objects_pointer(&a->o, *page + at, &head)) {
         return false;
     }
     if (head & 1) {
@@ -299,11 +277,11 @@ static bool find_cache(const KtAddress *a, uint64_t va, KtCacheInfo *cache)
 {
     KtStats stats;
 
-    kt_query_begin(a->tracer);
-    kt_query_stats(a->tracer, &stats);
-    kt_query_end(a->tracer);
+    kt_query_begin(a->o.tracer);
+    kt_query_stats(a->o.tracer, &stats);
+    kt_query_end(a->o.tracer);
     for (unsigned i = 1; va && i <= stats.caches && i <= UINT16_MAX; i++) {
-        if (kt_tracer_cache(a->tracer, (KtCacheId) { i }, cache) &&
+        if (kt_tracer_cache(a->o.tracer, (KtCacheId) { i }, cache) &&
             cache->va == va && !cache->destroyed) {
             return true;
         }
@@ -316,11 +294,12 @@ static bool find_cache(const KtAddress *a, uint64_t va, KtCacheInfo *cache)
 bool kt_address_slab(const KtAddress *a, KtCacheInfo *out)
 {
     uint64_t va;
-    uint32_t at = kt_member(a->kernel, KT_M_SLAB_CACHE);
+    uint32_t at = kt_member(a->o.kernel, KT_M_SLAB_CACHE);
     Page p;
 
     return find_page(a, &p) && find_head(a, &p.page) && at != KT_NO_MEMBER &&
-           read_u64(a, p.page + at, &va) && find_cache(a, va, out);
+           kt_objects_pointer(&a->o, p.page + at, &va) &&
+           find_cache(a, va, out);
 }
 
 bool kt_address_direct_map(const KtAddress *a, uint64_t *phys)
@@ -341,13 +320,13 @@ bool kt_address_struct_page(const KtAddress *a, uint64_t *phys,
     uint32_t size;
     Page p;
 
-    if (!a->vm || !a->kernel || !a->vm->vmemmap ||
-        a->va < a->vm->vmemmap ||
-        !gs_kernel_type_size(a->kernel, "page", &size) || !size) {
+    if (!a->o.vm || !a->o.kernel || !a->o.vm->vmemmap ||
+        a->va < a->o.vm->vmemmap ||
+        !gs_kernel_type_size(a->o.kernel, "page", &size) || !size) {
         return false;
     }
-    at.va = a->vm->page_offset + ((a->va - a->vm->vmemmap) / size <<
-                                  gs_kernel_page_shift(a->kernel));
+    at.va = a->o.vm->page_offset + ((a->va - a->o.vm->vmemmap) / size <<
+                                  gs_kernel_page_shift(a->o.kernel));
     if (!find_page(&at, &p)) {
         return false;
     }
@@ -363,11 +342,13 @@ bool kt_address_struct_page(const KtAddress *a, uint64_t *phys,
 static bool read_area(const KtAddress *a, uint64_t vm, const KtLayout *at,
                       KtVmArea *out)
 {
-    return read_u64(a, vm + at->at[KT_M_VM_ADDR], &out->va) &&
-           read_u64(a, vm + at->at[KT_M_VM_SIZE], &out->size) &&
-           read_u64(a, vm + at->at[KT_M_VM_FLAGS], &out->flags) &&
-           read_u64(a, vm + at->at[KT_M_VM_PHYS], &out->phys) &&
-           read_u64(a, vm + at->at[KT_M_VM_CALLER], &out->caller) &&
+    const KtObjects *o = &a->o;
+
+    return kt_objects_pointer(o, vm + at->at[KT_M_VM_ADDR], &out->va) &&
+           kt_objects_pointer(o, vm + at->at[KT_M_VM_SIZE], &out->size) &&
+           kt_objects_pointer(o, vm + at->at[KT_M_VM_FLAGS], &out->flags) &&
+           kt_objects_pointer(o, vm + at->at[KT_M_VM_PHYS], &out->phys) &&
+           kt_objects_pointer(o, vm + at->at[KT_M_VM_CALLER], &out->caller) &&
            a->va >= out->va && a->va - out->va < out->size &&
            out->va + out->size > out->va;
 }
@@ -384,9 +365,9 @@ bool kt_address_area(const KtAddress *a, KtVmArea *out)
     KtLayout at;
     Made made;
 
-    if (!a->vm || !a->kernel ||
-        !kt_layout_find(&at, a->kernel, KT_M_VM_ADDR, KT_M_VM_CALLER) ||
-        !gs_kernel_type_size(a->kernel, "vm_struct", &bytes) ||
+    if (!a->o.vm || !a->o.kernel ||
+        !kt_layout_find(&at, a->o.kernel, KT_M_VM_ADDR, KT_M_VM_CALLER) ||
+        !gs_kernel_type_size(a->o.kernel, "vm_struct", &bytes) ||
         (a->has_block && a->block.state == KT_BLOCK_ALLOCATED)) {
         return false;
     }
@@ -410,17 +391,17 @@ typedef struct Space {
 
 /* Return (owned, nullable) vmcoreinfo: lines of text "KEY=value" for tools that
  * analyse dumps (kernel/vmcore_info.c, before 6.9 crash_core.c). */
-static char *read_vmcoreinfo(const KtAddress *a)
+static char *read_vmcoreinfo(const KtObjects *o)
 {
     g_autofree char *text = NULL;
     uint64_t va, len;
 
-    if (!read_variable(a, "vmcoreinfo_data", &va) || !va ||
-        !read_variable(a, "vmcoreinfo_size", &len) || len > INFO_MAX) {
+    if (!read_variable(o, "vmcoreinfo_data", &va) || !va ||
+        !read_variable(o, "vmcoreinfo_size", &len) || len > INFO_MAX) {
         return NULL;
     }
     text = g_malloc0(len + 1);
-    return kt_address_read(a, va, text, len) ? g_steal_pointer(&text) : NULL;
+    return kt_objects_read(o, va, text, len) ? g_steal_pointer(&text) : NULL;
 }
 
 static bool find_number(const char *info, const char *name, uint64_t *out)
@@ -435,9 +416,9 @@ static bool find_number(const char *info, const char *name, uint64_t *out)
 /* Read the vmalloc space from vmcoreinfo: arm64 (since 6.0) and riscv64 (5.19).
  * One has the address after the end, which is even, the other the last
  * address. */
-static bool space_by_vmcoreinfo(const KtAddress *a, Space *space)
+static bool space_by_vmcoreinfo(const KtObjects *o, Space *space)
 {
-    g_autofree char *info = read_vmcoreinfo(a);
+    g_autofree char *info = read_vmcoreinfo(o);
 
     if (!info || !find_number(info, "VMALLOC_START", &space->lo) ||
         !find_number(info, "VMALLOC_END", &space->hi)) {
@@ -448,15 +429,15 @@ static bool space_by_vmcoreinfo(const KtAddress *a, Space *space)
 }
 
 /* Read the vmalloc space from variables of x86-64. */
-static bool space_by_variables(const KtAddress *a, Space *space)
+static bool space_by_variables(const KtObjects *o, Space *space)
 {
-    return read_variable(a, "vmalloc_base", &space->lo) &&
-           read_variable(a, "vmemmap_base", &space->hi) && space->hi--;
+    return read_variable(o, "vmalloc_base", &space->lo) &&
+           read_variable(o, "vmemmap_base", &space->hi) && space->hi--;
 }
 
-static bool find_space(const KtAddress *a, Space *space)
+static bool find_space(const KtObjects *o, Space *space)
 {
-    return space_by_variables(a, space) || space_by_vmcoreinfo(a, space);
+    return space_by_variables(o, space) || space_by_vmcoreinfo(o, space);
 }
 
 /* The images of some kernels are inside of the vmalloc space; an address of the
@@ -465,24 +446,24 @@ bool kt_address_in_vmalloc(const KtAddress *a)
 {
     Space space;
 
-    return a->kernel && !gs_kernel_in_image(a->kernel, a->va) &&
-           find_space(a, &space) && a->va >= space.lo && a->va <= space.hi;
+    return a->o.kernel && !gs_kernel_in_image(a->o.kernel, a->va) &&
+           find_space(&a->o, &space) && a->va >= space.lo && a->va <= space.hi;
 }
 
-bool kt_address_vmalloc_space(const KtAddress *a, uint64_t *lo, uint64_t *hi)
+bool kt_objects_vmalloc_space(const KtObjects *o, uint64_t *lo, uint64_t *hi)
 {
     Space space = { 0 };
-    bool ok = a->kernel && find_space(a, &space);
+    bool ok = o->kernel && find_space(o, &space);
 
     *lo = space.lo;
     *hi = space.hi;
     return ok;
 }
 
-bool kt_address_slide(const KtAddress *a, uint64_t *slide)
+bool kt_objects_slide(const KtObjects *o, uint64_t *slide)
 {
     static const char key[] = "KERNELOFFSET=";
-    g_autofree char *info = read_vmcoreinfo(a);
+    g_autofree char *info = read_vmcoreinfo(o);
     const char *at = info ? strstr(info, key) : NULL;
 
     *slide = at ? g_ascii_strtoull(at + strlen(key), NULL, 16) : 0;

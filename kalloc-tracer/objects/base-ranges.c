@@ -52,26 +52,6 @@ static bool find_image(const KtObjects *o, KtBaseRange *out)
     return true;
 }
 
-static bool find_text(const KtObjects *o, KtBaseRange *out)
-{
-    return between(o, "_stext", "_etext", out);
-}
-
-static bool find_rodata(const KtObjects *o, KtBaseRange *out)
-{
-    return between(o, "__start_rodata", "__end_rodata", out);
-}
-
-static bool find_data(const KtObjects *o, KtBaseRange *out)
-{
-    return between(o, "_sdata", "_edata", out);
-}
-
-static bool find_bss(const KtObjects *o, KtBaseRange *out)
-{
-    return between(o, "__bss_start", "__bss_stop", out);
-}
-
 /* ---- by variables, and learned ------------------------------------------- */
 
 /* high_memory is the address behind the last byte of RAM. */
@@ -79,42 +59,42 @@ static bool find_direct(const KtObjects *o, KtBaseRange *out)
 {
     uint64_t end;
 
-    *out = (KtBaseRange) { .start = o->vm ? o->vm->page_offset : 0 };
+    out->start = o->vm->page_offset;
     if (kt_objects_variable(o, "high_memory", 8, &end) && end > out->start) {
         out->last = end - 1;
     }
     return out->start != 0;
 }
 
-static bool find_pages(const KtObjects *o, KtBaseRange *out)
-{
-    *out = (KtBaseRange) { .start = o->vm ? o->vm->vmemmap : 0 };
-    return out->start != 0;
-}
-
-static bool find_vmalloc(const KtObjects *o, KtBaseRange *out)
-{
-    const KtAddress a = {
-        .tracer = o->tracer, .kernel = o->kernel, .vm = o->vm,
-    };
-
-    return kt_address_vmalloc_space(&a, &out->start, &out->last);
-}
-
 bool kt_base_range(const KtObjects *o, KtBaseId id, KtBaseRange *out,
                    const char **why)
 {
-    static bool (*const find[])(const KtObjects *o, KtBaseRange *out) = {
-        [KT_BASE_IMAGE] = find_image, [KT_BASE_TEXT] = find_text,
-        [KT_BASE_RODATA] = find_rodata, [KT_BASE_DATA] = find_data,
-        [KT_BASE_BSS] = find_bss, [KT_BASE_DIRECT] = find_direct,
-        [KT_BASE_PAGES] = find_pages, [KT_BASE_VMALLOC] = find_vmalloc,
+    static const char *const symbols[KT_BASE__COUNT][2] = {
+        [KT_BASE_TEXT] = { "_stext", "_etext" },
+        [KT_BASE_RODATA] = { "__start_rodata", "__end_rodata" },
+        [KT_BASE_DATA] = { "_sdata", "_edata" },
+        [KT_BASE_BSS] = { "__bss_start", "__bss_stop" },
     };
     bool needs_vm = id >= KT_BASE_DIRECT;
 
     *why = needs_vm && !o->vm ? "a journal has no memory" : parts[id].why;
     *out = (KtBaseRange) { 0 };
-    return o->kernel && (o->vm || !needs_vm) && find[id](o, out);
+    if (!o->kernel || (needs_vm && !o->vm)) {
+        return false;
+    }
+    switch (id) {
+    case KT_BASE_IMAGE:
+        return find_image(o, out);
+    case KT_BASE_DIRECT:
+        return find_direct(o, out);
+    case KT_BASE_PAGES:
+        out->start = o->vm->vmemmap;
+        return out->start != 0;
+    case KT_BASE_VMALLOC:
+        return kt_objects_vmalloc_space(o, &out->start, &out->last);
+    default:
+        return between(o, symbols[id][0], symbols[id][1], out);
+    }
 }
 
 bool kt_base_percpu(const KtObjects *o, unsigned cpu, KtBaseRange *out)
@@ -130,22 +110,13 @@ bool kt_base_percpu(const KtObjects *o, unsigned cpu, KtBaseRange *out)
     return true;
 }
 
-unsigned kt_base_n_cpus(const KtObjects *o)
-{
-    return kt_objects_n_cpus(o);
-}
-
 bool kt_base_slide(const KtObjects *o, uint64_t *slide)
 {
-    const KtAddress a = {
-        .tracer = o->tracer, .kernel = o->kernel, .vm = o->vm,
-    };
-
     if (!o->kernel) {
         return false;
     }
     *slide = gs_kernel_slide(o->kernel);
-    return !gs_kernel_is_memory(o->kernel) || kt_address_slide(&a, slide);
+    return !gs_kernel_is_memory(o->kernel) || kt_objects_slide(o, slide);
 }
 
 /* ---- build id ------------------------------------------------------------ */

@@ -13,7 +13,7 @@
  * the first place of the list without one is the head. The device is believed
  * if its kobj.ktype is the kernel's device_ktype. All values are untrusted.
  */
-#include "kalloc-tracer/api/kt-objects.h"
+#include "kalloc-tracer/objects/objects-internal.h"
 
 #include <string.h>
 
@@ -22,45 +22,15 @@
 /* Limit of nodes that are read to find the head. */
 #define NODES_MAX 4096
 
-static bool read_pointer(const KtAddress *a, uint64_t va, uint64_t *out)
-{
-    bool ok = kt_address_read(a, va, out, sizeof(*out));
-
-    *out = ok ? gs_untag(gs_kernel_tag_bits(a->kernel),
-                         GUINT64_FROM_LE(*out)) : 0;
-    return ok;
-}
-
-/* Was the block allocated by a function that puts a node in front? */
-static bool is_devres(const KtAddress *a)
-{
-    static const char *const makers[] = {
-        "devm_kmalloc", "__devres_alloc_node", "devres_alloc_node",
-    };
-    unsigned n = 0;
-    GsStop stop;
-    GsSymbol sym;
-    const uint64_t *pc = a->has_block && a->block.alloc_stack.v ?
-        kt_tracer_stack(a->tracer, a->block.alloc_stack, &n, &stop) : NULL;
-
-    for (size_t i = 0; pc && n && i < G_N_ELEMENTS(makers); i++) {
-        if (gs_kernel_lookup(a->kernel, makers[i], &sym) &&
-            pc[0] > sym.va && pc[0] <= sym.va + sym.size) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Is there the address of a function? */
 static bool is_function(const KtAddress *a, uint64_t at)
 {
     uint64_t va;
     GsSymbol sym;
 
-    return read_pointer(a, at, &va) && va &&
-           gs_kernel_symbolize(a->kernel, va, &sym) && sym.va == va &&
-           gs_kernel_is_code(a->kernel, &sym);
+    return kt_objects_pointer(&a->o, at, &va) && va &&
+           gs_kernel_symbolize(a->o.kernel, va, &sym) && sym.va == va &&
+           gs_kernel_is_code(a->o.kernel, &sym);
 }
 
 static bool find_head(const KtAddress *a, const KtLayout *at, uint64_t *head)
@@ -69,7 +39,7 @@ static bool find_head(const KtAddress *a, const KtLayout *at, uint64_t *head)
     uint64_t entry = a->block.va + entry_at;
 
     for (unsigned i = 0; i < NODES_MAX; i++) {
-        if (!read_pointer(a, entry, &entry) || !entry) {
+        if (!kt_objects_pointer(&a->o, entry, &entry) || !entry) {
             return false;
         }
         if (!is_function(a, entry - entry_at +
@@ -84,43 +54,40 @@ static bool find_head(const KtAddress *a, const KtLayout *at, uint64_t *head)
 static bool read_name(const KtAddress *a, const KtLayout *at, uint64_t device,
                       char name[KT_DEVICE_NAME_MAX + 1])
 {
+    const uint32_t *where = at->at;
     uint64_t va;
 
-    if ((!read_pointer(a, device + at->at[KT_M_DEVICE_NAME], &va) || !va) &&
-        (!read_pointer(a, device + at->at[KT_M_DEVICE_INIT_NAME], &va) ||
-         !va)) {
-        return false;
-    }
-    for (unsigned i = 0; i < KT_DEVICE_NAME_MAX; i++) {
-        if (!kt_address_read(a, va + i, &name[i], 1)) {
-            return false;
-        }
-        if (!name[i]) {
-            return i > 0;
-        }
-    }
-    name[KT_DEVICE_NAME_MAX] = 0;
-    return true;
+    return ((kt_objects_pointer(&a->o, device + where[KT_M_DEVICE_NAME], &va) &&
+             va) ||
+            (kt_objects_pointer(&a->o, device + where[KT_M_DEVICE_INIT_NAME],
+                                &va) && va)) &&
+           kt_objects_text(&a->o, va, name, KT_DEVICE_NAME_MAX + 1) && *name;
 }
 
 bool kt_address_devres(const KtAddress *a, KtDevres *out)
 {
+    static const char *const makers[] = {
+        "devm_kmalloc", "__devres_alloc_node", "devres_alloc_node",
+    };
     uint64_t head, ktype;
     GsSymbol device_ktype;
     KtLayout at;
 
     *out = (KtDevres) { 0 };
-    if (!a->vm || !a->kernel || a->block.state != KT_BLOCK_ALLOCATED ||
-        !is_devres(a) ||
-        !kt_layout_find(&at, a->kernel, KT_M_DEVRES_ENTRY,
+    if (!a->o.vm || !a->o.kernel || a->block.state != KT_BLOCK_ALLOCATED ||
+        !a->has_block ||
+        !kt_objects_made_by(&a->o, a->block.alloc_stack, makers,
+                            G_N_ELEMENTS(makers)) ||
+        !kt_layout_find(&at, a->o.kernel, KT_M_DEVRES_ENTRY,
                         KT_M_DEVICE_INIT_NAME) ||
-        !gs_kernel_lookup(a->kernel, "device_ktype", &device_ktype) ||
+        !gs_kernel_lookup(a->o.kernel, "device_ktype", &device_ktype) ||
         !find_head(a, &at, &head)) {
         return false;
     }
     out->device = head - at.at[KT_M_DEVICE_HEAD];
     out->data = a->block.va + at.at[KT_M_DEVRES_DATA];
-    return read_pointer(a, out->device + at.at[KT_M_DEVICE_KTYPE], &ktype) &&
+    return kt_objects_pointer(&a->o, out->device + at.at[KT_M_DEVICE_KTYPE],
+                              &ktype) &&
            ktype == device_ktype.va &&
            read_name(a, &at, out->device, out->name);
 }

@@ -18,9 +18,6 @@
 /** KT_CPUS_MAX - limit of CPUs, that of the kernel's NR_CPUS. */
 #define KT_CPUS_MAX 8192u
 
-/** kt_objects_read() - copy @len bytes at @va, as any vCPU maps them. False if
- *  there is no VM, or if part of them is unreadable: @buf is undefined then. */
-bool kt_objects_read(const KtObjects *o, uint64_t va, void *buf, size_t len);
 /** kt_objects_number() - read an unsigned number of 1, 2, 4 or 8 bytes. False,
  *  with @out 0, if it is unreadable. */
 bool kt_objects_number(const KtObjects *o, uint64_t va, unsigned bytes,
@@ -37,26 +34,16 @@ bool kt_objects_variable(const KtObjects *o, const char *name, unsigned bytes,
  *  escapes. False, with an empty @buf, if a byte is unreadable. */
 bool kt_objects_text(const KtObjects *o, uint64_t va, char *buf, size_t size);
 
-/** kt_objects_n_cpus() - return the number of CPU numbers that the kernel uses
- *  (nr_cpu_ids), at most KT_CPUS_MAX; the vCPUs if it does not say. */
-unsigned kt_objects_n_cpus(const KtObjects *o);
 /** kt_objects_cpu_is_possible() - return false if the kernel says that there
  *  can never be a CPU of this number (__cpu_possible_mask). The per-CPU memory
  *  of such a CPU is that of early boot. */
 bool kt_objects_cpu_is_possible(const KtObjects *o, unsigned cpu);
-/**
- * kt_objects_percpu() - find the copy of per-CPU memory that belongs to a CPU
- * @pointer: a __percpu pointer, or the address of a per-CPU variable
- * @va: (out) @pointer + __per_cpu_offset[@cpu]
- *
- * Without that symbol x86-64's GS base is the offset, as long as the VM is
- * stopped. In a kernel that was built without CONFIG_SMP, @va is @pointer.
- *
- * Returns: false, with @va 0, if the CPU is not possible or its offset is
- * unknown.
- */
-bool kt_objects_percpu(const KtObjects *o, unsigned cpu, uint64_t pointer,
-                       uint64_t *va);
+/** kt_objects_slide() - read the slide of KASLR in the kernel's vmcoreinfo. */
+bool kt_objects_slide(const KtObjects *o, uint64_t *slide);
+/** kt_objects_made_by() - was the block of the stack @id allocated by one of @n
+ *  functions itself? */
+bool kt_objects_made_by(const KtObjects *o, KtStackId id,
+                        const char *const *function, unsigned n);
 
 /* ---- paths of files ------------------------------------------------------ */
 /*

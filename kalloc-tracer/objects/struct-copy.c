@@ -86,14 +86,3 @@ void kt_struct_copy_clear(KtStructCopy *copy)
     g_free((uint8_t *)copy->object.bytes);
     *copy = (KtStructCopy) { 0 };
 }
-
-bool kt_struct_percpu(const KtObjects *o, unsigned cpu, uint64_t pointer,
-                      uint64_t *va)
-{
-    return kt_objects_percpu(o, cpu, pointer, va);
-}
-
-unsigned kt_struct_n_cpus(const KtObjects *o)
-{
-    return kt_objects_n_cpus(o);
-}

@@ -86,7 +86,7 @@ static void print_ranges(McOut *out, const KtObjects *o)
 
 static void print_percpu(McOut *out, const KtObjects *o)
 {
-    unsigned n = kt_base_n_cpus(o), found = 0;
+    unsigned n = kt_objects_n_cpus(o), found = 0;
     KtBaseRange range;
 
     for (unsigned cpu = 0; cpu < n && !out->closed; cpu++) {

@@ -66,8 +66,7 @@ char *mc_pointer_note(McOut *out, uint64_t word, bool *freed)
     const GsKernel *k = mc_symbols(out->ctx);
     uint64_t plain = k ? gs_untag(gs_kernel_tag_bits(k), word) : word;
     KtAddress w = {
-        .va = plain & ~FLAG_BITS, .tracer = out->ctx->tracer, .kernel = k,
-        .vm = out->ctx->vm,
+        .va = plain & ~FLAG_BITS, .o = { out->ctx->tracer, k, out->ctx->vm },
     };
     g_autoptr(GString) text = g_string_new(NULL);
 
@@ -75,9 +74,9 @@ char *mc_pointer_note(McOut *out, uint64_t word, bool *freed)
     if (!is_address(k, w.va)) {
         return NULL;
     }
-    kt_query_begin(w.tracer);
-    w.has_block = kt_query_find(w.tracer, w.va, &w.block);
-    kt_query_end(w.tracer);
+    kt_query_begin(w.o.tracer);
+    w.has_block = kt_query_find(w.o.tracer, w.va, &w.block);
+    kt_query_end(w.o.tracer);
     if (w.has_block) {
         *freed = w.block.state == KT_BLOCK_FREED;
         return mc_block_note(out, &w.block, w.va);

@@ -369,7 +369,7 @@ static bool print_cpu(Look *l, unsigned cpu, GError **errp)
     uint64_t va;
 
     l->cpu = cpu;
-    if (!kt_struct_percpu(&l->o, cpu, l->args->va.lo, &va)) {
+    if (!kt_objects_percpu(&l->o, cpu, l->args->va.lo, &va)) {
         g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
                     "--cpu %u: there is no such CPU, or its per-CPU memory is "
                     "not known", cpu);
@@ -381,11 +381,11 @@ static bool print_cpu(Look *l, unsigned cpu, GError **errp)
 /* Print the object of each possible CPU. */
 static bool print_cpus(Look *l, GError **errp)
 {
-    unsigned n = kt_struct_n_cpus(&l->o), found = 0;
+    unsigned n = kt_objects_n_cpus(&l->o), found = 0;
     uint64_t va;
 
     for (unsigned cpu = 0; cpu < n && !l->out->closed; cpu++) {
-        if (kt_struct_percpu(&l->o, cpu, l->args->va.lo, &va)) {
+        if (kt_objects_percpu(&l->o, cpu, l->args->va.lo, &va)) {
             found++;
             if (!print_cpu(l, cpu, errp)) {
                 return false;

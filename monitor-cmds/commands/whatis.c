@@ -14,7 +14,7 @@ static void put_cache(const KtAddress *w, KtCacheId id, GString *out)
 {
     KtCacheInfo cache;
 
-    if (id.v && kt_tracer_cache(w->tracer, id, &cache) && *cache.name) {
+    if (id.v && kt_tracer_cache(w->o.tracer, id, &cache) && *cache.name) {
         g_string_append(out, " of ");
         mc_put_word(out, cache.name);
     }
@@ -51,9 +51,9 @@ static bool from_past(const KtAddress *w, GString *out)
 {
     uint64_t n = 0;
 
-    kt_query_begin(w->tracer);
-    kt_query_history(w->tracer, w->va, count_past, &n);
-    kt_query_end(w->tracer);
+    kt_query_begin(w->o.tracer);
+    kt_query_history(w->o.tracer, w->va, count_past, &n);
+    kt_query_end(w->o.tracer);
     g_string_append_printf(out, "%" PRIu64 " past %s", n,
                            n == 1 ? "life" : "lives");
     return n != 0;
@@ -63,7 +63,7 @@ static bool from_past(const KtAddress *w, GString *out)
 
 static void put_symbol(const KtAddress *w, const GsSymbol *sym, GString *out)
 {
-    g_string_append(out, gs_kernel_is_code(w->kernel, sym) ? "text " :
+    g_string_append(out, gs_kernel_is_code(w->o.kernel, sym) ? "text " :
                                                              "data ");
     mc_put_word(out, sym->name);
     g_string_append_printf(out, "+0x%" PRIx64, w->va - sym->va);
@@ -74,12 +74,12 @@ static bool from_module(const KtAddress *w, GString *out)
     GsModule mod;
     GsSymbol sym;
 
-    if (!w->kernel || !gs_kernel_module_at(w->kernel, w->va, &mod)) {
+    if (!w->o.kernel || !gs_kernel_module_at(w->o.kernel, w->va, &mod)) {
         return false;
     }
     g_string_append(out, mod.live ? "module " : "unloaded module ");
     mc_put_word(out, mod.name);
-    if (gs_kernel_symbolize(w->kernel, w->va, &sym)) {
+    if (gs_kernel_symbolize(w->o.kernel, w->va, &sym)) {
         g_string_append_c(out, ' ');
         put_symbol(w, &sym, out);
     }
@@ -91,16 +91,16 @@ static bool from_kernel(const KtAddress *w, GString *out)
     GsModule mod;
     GsSymbol sym;
 
-    if (!w->kernel || gs_kernel_module_at(w->kernel, w->va, &mod)) {
+    if (!w->o.kernel || gs_kernel_module_at(w->o.kernel, w->va, &mod)) {
         return false;
     }
-    if (gs_kernel_symbolize(w->kernel, w->va, &sym)) {
+    if (gs_kernel_symbolize(w->o.kernel, w->va, &sym)) {
         g_string_append(out, "kernel ");
         put_symbol(w, &sym, out);
         return true;
     }
     g_string_append(out, "kernel image");
-    return gs_kernel_in_image(w->kernel, w->va);
+    return gs_kernel_in_image(w->o.kernel, w->va);
 }
 
 /* ---- the address itself -------------------------------------------------- */
@@ -125,12 +125,12 @@ static unsigned user_bits(const KtAddress *w)
     for (unsigned i = 0; i < G_N_ELEMENTS(narrower); i++) {
         uint32_t on = 0;
 
-        if (gs_kernel_lookup(w->kernel, narrower[i].unused, &sym) &&
-            kt_address_read(w, sym.va, &on, narrower[i].bytes) && !on) {
+        if (gs_kernel_lookup(w->o.kernel, narrower[i].unused, &sym) &&
+            kt_objects_read(&w->o, sym.va, &on, narrower[i].bytes) && !on) {
             return narrower[i].bits;
         }
     }
-    return gs_kernel_arch(w->kernel)->user_bits;
+    return gs_kernel_arch(w->o.kernel)->user_bits;
 }
 
 static bool is_canonical(const KtAddress *w)
@@ -150,14 +150,14 @@ static bool is_pointer(const KtAddress *w)
 static bool from_user(const KtAddress *w, GString *out)
 {
     g_string_append(out, "user address");
-    return w->kernel && w->va < gs_kernel_lowest(w->kernel) &&
+    return w->o.kernel && w->va < gs_kernel_lowest(w->o.kernel) &&
            !is_pointer(w) && is_canonical(w);
 }
 
 static bool from_no_address(const KtAddress *w, GString *out)
 {
     g_string_append(out, "not canonical: no address");
-    return w->kernel && !gs_kernel_is_plain(w->kernel) && !is_pointer(w) &&
+    return w->o.kernel && !gs_kernel_is_plain(w->o.kernel) && !is_pointer(w) &&
            !is_canonical(w);
 }
 
@@ -264,7 +264,7 @@ static const char *area_kind(const KtVmArea *area)
 static uint32_t era_of_area(const KtAddress *w, const KtVmArea *area)
 {
     return w->has_block && w->block.va == area->va ?
-           kt_tracer_stack_era(w->tracer, w->block.alloc_stack).all :
+           kt_tracer_stack_era(w->o.tracer, w->block.alloc_stack).all :
            GS_ERA_NOW;
 }
 
@@ -281,7 +281,7 @@ static bool from_area(const KtAddress *w, GString *out)
     if (area.flags & 1) {
         g_string_append_printf(out, " of physical %" PRIx64, area.phys);
     }
-    if (gs_kernel_symbolize_at(w->kernel, area.caller, era_of_area(w, &area),
+    if (gs_kernel_symbolize_at(w->o.kernel, area.caller, era_of_area(w, &area),
                                &sym)) {
         g_string_append(out, " by ");
         mc_put_word(out, sym.name);
@@ -298,8 +298,11 @@ static bool from_vmalloc(const KtAddress *w, GString *out)
 
 static bool from_not_mapped(const KtAddress *w, GString *out)
 {
+    char byte;
+
     g_string_append(out, "not mapped");
-    return w->vm && w->vm->n_vcpus && !kt_address_is_mapped(w) &&
+    return w->o.vm && w->o.vm->n_vcpus &&
+           !kt_objects_read(&w->o, w->va, &byte, 1) &&
            !(w->has_block && w->block.layer == KT_LAYER_PERCPU);
 }
 
@@ -320,10 +323,10 @@ static bool from_kmem_cache(const KtAddress *w, GString *out)
     KtCacheInfo info;
 
     for (unsigned i = 1; i <= UINT16_MAX; i++) {
-        if (kt_tracer_cache(w->tracer, (KtCacheId) { i }, &info) &&
+        if (kt_tracer_cache(w->o.tracer, (KtCacheId) { i }, &info) &&
             info.va == w->va && !info.destroyed) {
             g_string_append_printf(out, "kmem_cache %s", info.name);
-            kt_cache_aliases(w->tracer, w->va, append_alias, out);
+            kt_cache_aliases(w->o.tracer, w->va, append_alias, out);
             return true;
         }
     }
@@ -404,16 +407,16 @@ bool mc_cmd_whatis(McOut *out, const McArgs *args, GError **errp)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
     KtAddress w = {
-        .va = args->va.lo, .tracer = out->ctx->tracer,
-        .kernel = mc_symbols(out->ctx), .vm = out->ctx->vm,
+        .va = args->va.lo,
+        .o = { out->ctx->tracer, mc_symbols(out->ctx), out->ctx->vm },
     };
     g_autoptr(GString) line = g_string_new(NULL);
     Row row = { .va = w.va };
     char **fact = &row.block;
 
-    kt_query_begin(w.tracer);
-    w.has_block = kt_query_find(w.tracer, w.va, &w.block);
-    kt_query_end(w.tracer);
+    kt_query_begin(w.o.tracer);
+    w.has_block = kt_query_find(w.o.tracer, w.va, &w.block);
+    kt_query_end(w.o.tracer);
     mc_put_hex(line, w.va, 16);
     for (unsigned i = 0; i < G_N_ELEMENTS(sources); i++) {
         g_autoptr(GString) text = g_string_new(NULL);

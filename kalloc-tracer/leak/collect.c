@@ -63,13 +63,6 @@ static bool check(const KtLiveSet *w, GError **errp)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-static int by_value(const void *key, const void *at)
-{
-    uint64_t x = *(const uint64_t *)key, y = *(const uint64_t *)at;
-
-    return (x > y) - (x < y);
-}
-
 /* Is the block examined? Of pages only those that the caller named. */
 static bool is_wanted(const KtLiveSet *w, const KtBlock *b)
 {
@@ -79,7 +72,7 @@ static bool is_wanted(const KtLiveSet *w, const KtBlock *b)
            (b->layer != KT_LAYER_PAGES ||
             (pages && pages->len &&
              bsearch(&b->va, pages->data, pages->len, sizeof(uint64_t),
-                     by_value)));
+                     kt_by_address)));
 }
 
 static bool copy_block(const KtBlock *b, void *opaque)

@@ -137,6 +137,15 @@ void kt_live_set_add_missing(KtLiveSet *w, char *what);
 /** kt_live_set_symbol() - return the address of a symbol, 0 if there is
  *  none. */
 uint64_t kt_live_set_symbol(const KtLiveSet *w, const char *name);
+/** kt_by_address() - the order of structs that begin with an address, for
+ *  bsearch() and g_array_sort(). */
+static inline int kt_by_address(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
 /** kt_live_set_find() - find the live block that starts at @va by binary
  *  search. Returns: (borrowed) NULL if there is none. */
 const KtLiveBlock *kt_live_set_find(const KtLiveSet *w, uint64_t va);
@@ -152,6 +161,8 @@ bool kt_live_set_is_exact(const KtLiveSet *w, uint64_t va);
 /** kt_live_set_load() - read the word at @va; false if it cannot be read. An
  *  address has no tag. */
 bool kt_live_set_load(const KtLiveSet *w, uint64_t va, uint64_t *out);
+/** kt_live_set_u32() - read a number of 4 bytes; 0 if it cannot be read. */
+uint32_t kt_live_set_u32(const KtLiveSet *w, uint64_t va);
 /** kt_live_set_progress() - call @plan->progress and check the deadline; false
  *  if the search must end. @bytes: scanned so far, 0 if unchanged */
 bool kt_live_set_progress(KtLiveSet *w, uint64_t bytes);
@@ -387,8 +398,9 @@ typedef struct KtLeakScanner {
     uint64_t epoch;
 } KtLeakScanner;
 
-KtLeakScanner *kt_leak_scanner_new(void);
-void kt_leak_scanner_free(KtLeakScanner *l);
+struct KtBudget;
+void *kt_leak_scanner_new(struct KtBudget *unused);
+void kt_leak_scanner_free(void *scanner);
 /** kt_leak_scanner_of() - (borrowed) Return the scanner of a tracer; the first
  *  call makes it. */
 KtLeakScanner *kt_leak_scanner_of(KtTracer *t);

@@ -45,7 +45,7 @@ static void clear_rule(gpointer rule)
     g_free(((KtLeakRule *)rule)->name);
 }
 
-KtLeakScanner *kt_leak_scanner_new(void)
+void *kt_leak_scanner_new(KtBudget *unused)
 {
     KtLeakScanner *l = g_new0(KtLeakScanner, 1);
 
@@ -63,8 +63,10 @@ KtLeakScanner *kt_leak_scanner_new(void)
     return l;
 }
 
-void kt_leak_scanner_free(KtLeakScanner *l)
+void kt_leak_scanner_free(void *scanner)
 {
+    KtLeakScanner *l = scanner;
+
     if (l) {
         g_array_unref(l->rules);
         g_hash_table_unref(l->cleared);
@@ -74,22 +76,12 @@ void kt_leak_scanner_free(KtLeakScanner *l)
     }
 }
 
-static void *scanner_new(KtBudget *budget)
-{
-    return kt_leak_scanner_new();
-}
-
-static void scanner_free(void *part)
-{
-    kt_leak_scanner_free(part);
-}
-
 KtLeakScanner *kt_leak_scanner_of(KtTracer *t)
 {
     static const KtBootPart part = {
         .name = "leak-scanner",
-        .new = scanner_new,
-        .free = scanner_free,
+        .new = kt_leak_scanner_new,
+        .free = kt_leak_scanner_free,
     };
 
     return kt_tracer_part(t, &part);

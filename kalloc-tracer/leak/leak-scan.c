@@ -78,13 +78,6 @@ static void scan(Scanning *s)
 
 /* ---- reporting ---------------------------------------------------------- */
 
-static int by_va(const void *key, const void *m)
-{
-    uint64_t va = *(const uint64_t *)key, at = ((const KtLeakFinding *)m)->va;
-
-    return (va > at) - (va < at);
-}
-
 /* Find the block among the findings of a scan; NULL if it was not reported. */
 static const KtLeakFinding *find_finding(const GArray *findings, uint64_t va,
                                          uint64_t alloc_us)
@@ -92,7 +85,7 @@ static const KtLeakFinding *find_finding(const GArray *findings, uint64_t va,
     const KtLeakFinding *m = !findings->len ?
                                  NULL :
                                  bsearch(&va, findings->data, findings->len,
-                                         sizeof(KtLeakFinding), by_va);
+                                         sizeof(KtLeakFinding), kt_by_address);
 
     return m && m->alloc_us == alloc_us ? m : NULL;
 }
@@ -223,20 +216,13 @@ void kt_leak_report_clear(KtLeakReport *r)
 
 /* ---- classes of blocks -------------------------------------------------- */
 
-static int by_block(const void *a, const void *b)
-{
-    uint64_t x = ((const KtReached *)a)->va, y = ((const KtReached *)b)->va;
-
-    return (x > y) - (x < y);
-}
-
 /* Sort the blocks by address; keep one of those that are equal. */
 static void sort_blocks(GArray *blocks)
 {
     KtReached *r = (KtReached *)blocks->data;
     unsigned n = 0;
 
-    g_array_sort(blocks, by_block);
+    g_array_sort(blocks, kt_by_address);
     for (unsigned i = 0; i < blocks->len; i++) {
         if (!n || r[n - 1].va != r[i].va) {
             r[n++] = r[i];

@@ -58,6 +58,13 @@ bool kt_live_set_load(const KtLiveSet *w, uint64_t va, uint64_t *out)
     return true;
 }
 
+uint32_t kt_live_set_u32(const KtLiveSet *w, uint64_t va)
+{
+    uint32_t v;
+
+    return w->mem.read(w->mem.opaque, va, &v, sizeof(v)) ? v : 0;
+}
+
 uint64_t kt_live_set_symbol(const KtLiveSet *w, const char *name)
 {
     GsSymbol sym;
@@ -88,18 +95,11 @@ void kt_live_set_add_missing(KtLiveSet *w, char *what)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-static int by_start(const void *key, const void *b)
-{
-    uint64_t va = *(const uint64_t *)key, start = ((const KtLiveBlock *)b)->va;
-
-    return (va > start) - (va < start);
-}
-
 const KtLiveBlock *kt_live_set_find(const KtLiveSet *w, uint64_t va)
 {
     return !w->live->len ? NULL :
            bsearch(&va, w->live->data, w->live->len, sizeof(KtLiveBlock),
-                   by_start);
+                   kt_by_address);
 }
 
 bool kt_live_set_is_exact(const KtLiveSet *w, uint64_t va)

@@ -67,21 +67,14 @@ static uint64_t variable(const KtLiveSet *w, const char *name, size_t len)
     return va && w->mem.read(w->mem.opaque, va, &v, len) ? v : 0;
 }
 
-static uint32_t load_u32(const KtLiveSet *w, uint64_t va)
-{
-    uint32_t v;
-
-    return w->mem.read(w->mem.opaque, va, &v, sizeof(v)) ? v : 0;
-}
-
 /* Read the chunk at @va; false if it is none. */
 static bool read_chunk(const Finding *f, uint64_t va, Chunk *c)
 {
     const KtLiveSet *w = f->w;
     unsigned shift = gs_kernel_page_shift(w->plan->kernel);
-    uint64_t base, pages = load_u32(w, va + f->at[KT_M_CHUNK_PAGES]);
-    uint64_t start = load_u32(w, va + f->at[KT_M_CHUNK_START]);
-    uint64_t end = load_u32(w, va + f->at[KT_M_CHUNK_END]);
+    uint64_t base, pages = kt_live_set_u32(w, va + f->at[KT_M_CHUNK_PAGES]);
+    uint64_t start = kt_live_set_u32(w, va + f->at[KT_M_CHUNK_START]);
+    uint64_t end = kt_live_set_u32(w, va + f->at[KT_M_CHUNK_END]);
 
     c->len = pages << shift;
     if (!pages || pages > CHUNK_PAGES_MAX || start + end >= c->len ||

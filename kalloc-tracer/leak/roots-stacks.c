@@ -31,13 +31,6 @@ typedef struct Finding {
     uint64_t free_rcu;
 } Finding;
 
-static uint32_t load_u32(const KtLiveSet *w, uint64_t va)
-{
-    uint32_t v;
-
-    return w->mem.read(w->mem.opaque, va, &v, sizeof(v)) ? v : 0;
-}
-
 static bool is_sp(const KtRegister *r)
 {
     return !strcmp(r->name, "sp") || !strcmp(r->name, "rsp");
@@ -135,7 +128,7 @@ static void add_stack(const Finding *f, uint64_t task)
         return;
     }
     runs = kt_layout_has(&w->layout, KT_M_TASK_ON_CPU) ?
-               load_u32(w, task + at[KT_M_TASK_ON_CPU]) :
+               kt_live_set_u32(w, task + at[KT_M_TASK_ON_CPU]) :
                find_in(w, stack, false) != NULL;
     from = running_sp(w, stack);
     if (!from && !runs && kt_layout_has(&w->layout, KT_M_TASK_SP) &&
@@ -146,7 +139,7 @@ static void add_stack(const Finding *f, uint64_t task)
     w->tasks++;
     kt_live_set_add(w, KT_PLACE_STACK, from ? from : stack,
                     stack + w->stack_size,
-                    load_u32(w, task + at[KT_M_TASK_PID]));
+                    kt_live_set_u32(w, task + at[KT_M_TASK_PID]));
 }
 
 /* Return (owned) an array by cache id: does the cache have task_structs? */

@@ -25,13 +25,6 @@ static bool find_hstate(const KtLiveSet *w, uint32_t *size)
            gs_kernel_type_size(w->plan->kernel, "hstate", size) && *size;
 }
 
-static uint32_t load_u32(const KtLiveSet *w, uint64_t va)
-{
-    uint32_t v;
-
-    return w->mem.read(w->mem.opaque, va, &v, sizeof(v)) ? v : 0;
-}
-
 /* Skip @n pages from number @i on. */
 static void skip_pages(KtPageUses *p, uint64_t i, uint64_t n)
 {
@@ -60,7 +53,7 @@ static void skip_list(KtLiveSet *w, uint64_t list, unsigned order)
 static void skip_size(KtLiveSet *w, uint64_t hstate)
 {
     const KtLayout *l = &w->layout;
-    unsigned order = load_u32(w, hstate + l->at[KT_M_HSTATE_ORDER]);
+    unsigned order = kt_live_set_u32(w, hstate + l->at[KT_M_HSTATE_ORDER]);
     unsigned lists = MIN(l->size[KT_M_HSTATE_FREE] / 16, LISTS_MAX);
 
     if (order > ORDER_MAX) {
@@ -82,7 +75,7 @@ static void skip_hugetlb(KtLiveSet *w)
     if (!hstates || !sizes || !find_hstate(w, &size)) {
         return;
     }
-    n = MIN(load_u32(w, sizes), SIZES_MAX);
+    n = MIN(kt_live_set_u32(w, sizes), SIZES_MAX);
     for (unsigned i = 0; i < n; i++) {
         skip_size(w, hstates + i * (uint64_t)size);
     }

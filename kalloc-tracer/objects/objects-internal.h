@@ -45,6 +45,14 @@ bool kt_objects_slide(const KtObjects *o, uint64_t *slide);
 bool kt_objects_made_by(const KtObjects *o, KtStackId id,
                         const char *const *function, unsigned n);
 
+/** kt_objects_order() - the order of structs that begin with an address. */
+static inline int kt_objects_order(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
 /* ---- paths of files ------------------------------------------------------ */
 /*
  * Paths of files: from a dentry and its mount to a text. Used by file.c, on any

@@ -91,13 +91,6 @@ static void add_listed(Finding *f)
     }
 }
 
-static int by_address(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 GArray *kt_slabs_caches(KtSlabs *s)
 {
     g_autoptr(GHashTable) found = g_hash_table_new_full(
@@ -121,7 +114,7 @@ GArray *kt_slabs_caches(KtSlabs *s)
     while (g_hash_table_iter_next(&i, &va, NULL)) {
         g_array_append_val(caches, *(uint64_t *)va);
     }
-    g_array_sort(caches, by_address);
+    g_array_sort(caches, kt_objects_order);
     return caches;
 }
 

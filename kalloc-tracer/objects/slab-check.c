@@ -142,13 +142,6 @@ static void on_problem(void *opaque, const KtSlabProblem *p)
 
 /* ---- the map ------------------------------------------------------------- */
 
-static int by_address(const void *a, const void *b)
-{
-    const Free *x = a, *y = b;
-
-    return (x->va > y->va) - (x->va < y->va);
-}
-
 static bool copy_block(const KtBlock *b, void *opaque)
 {
     g_array_append_val((GArray *)opaque, *b);
@@ -213,7 +206,7 @@ static void compare(Check *k)
     const Free *f = (const Free *)k->free->data;
     unsigned n = k->free->len;
 
-    g_array_sort(k->free, by_address);
+    g_array_sort(k->free, kt_objects_order);
     kt_query_begin(k->t);
     for (unsigned i = 0, len; i < n; i += len) {
         for (len = 1; i + len < n && f[i + len].base == f[i].base; len++) {

@@ -338,13 +338,6 @@ static void add_sums(KtTasks *tasks, KtTracer *t)
 
 /* ---- all ----------------------------------------------------------------- */
 
-static gint by_va(gconstpointer a, gconstpointer b)
-{
-    const KtTask *x = a, *y = b;
-
-    return (x->va > y->va) - (x->va < y->va);
-}
-
 KtTasks *kt_tasks_new(const KtObjects *o)
 {
     KtTasks *tasks = g_new0(KtTasks, 1);
@@ -363,7 +356,7 @@ KtTasks *kt_tasks_new(const KtObjects *o)
     }
     check_list(tasks, o, &at);
     add_sums(tasks, o->tracer);
-    g_array_sort(tasks->task, by_va);
+    g_array_sort(tasks->task, kt_objects_order);
     return tasks;
 }
 

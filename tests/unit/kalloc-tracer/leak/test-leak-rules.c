@@ -10,7 +10,7 @@
 
 static void test_rules_are_read(void)
 {
-    KtLeakScanner *l = kt_leak_scanner_new();
+    KtLeakScanner *l = kt_leak_scanner_new(NULL);
     unsigned before = l->rules->len;
     const KtLeakRule *r;
 
@@ -49,7 +49,7 @@ static void test_bad_rules_are_refused(void)
         { "scan-area func a 0-10000000000000000\n", "f:1: the fourth word is "
           "a range of hex offsets, as 10-40" },
     };
-    KtLeakScanner *l = kt_leak_scanner_new();
+    KtLeakScanner *l = kt_leak_scanner_new(NULL);
     unsigned before = l->rules->len;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
@@ -117,7 +117,7 @@ static void test_rules_end_when_nobody_waits(void)
                     .deadline = G_MAXINT64,
                     .scan = kt_marker_new() };
     uint8_t excused[100] = { 0 };
-    KtLeakScanner *l = kt_leak_scanner_new();
+    KtLeakScanner *l = kt_leak_scanner_new(NULL);
 
     for (unsigned i = 0; i < 10000; i++) {
         g_string_append_printf(map, "%llx T mine\n",

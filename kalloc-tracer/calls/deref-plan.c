@@ -219,7 +219,7 @@ static bool report(const KtDerefList *l, Finding *all, GError **errp)
     return ok;
 }
 
-bool kt_deref_list_check(const KtDerefList *l, const KtWatchFunctions *f,
+bool kt_deref_list_check(const KtDerefList *l, const KtCallFunctions *f,
                          const GsKernel *k, GError **errp)
 {
     Finding all[KT_DEREFS_MAX] = { 0 };

@@ -12,7 +12,7 @@
 
 #include "guest-symbols/base/bytes.h"
 #include "kalloc-tracer/api/kt-derefs.h"
-#include "kalloc-tracer/calls/watch-functions.h"
+#include "kalloc-tracer/conditions/call-condition.h"
 
 /** struct KtDerefList - expressions. @text: joined by ","; @expr: (owned, NULL
  *  at the end) */
@@ -33,7 +33,7 @@ void kt_deref_list_free(KtDerefList *l);
  *
  * Returns: true if it does, or if there may be more functions.
  */
-bool kt_deref_list_check(const KtDerefList *l, const KtWatchFunctions *f,
+bool kt_deref_list_check(const KtDerefList *l, const KtCallFunctions *f,
                          const GsKernel *k, GError **errp);
 
 /**

@@ -13,12 +13,12 @@ G_STATIC_ASSERT(KT_DEREF_VALUE_MAX < NULL_LEN);
 
 /* ---- reading guest memory ------------------------------------------------ */
 
-static bool read_at(const KtWatchFacts *f, uint64_t va, void *buf, size_t len)
+static bool read_at(const KtCallFacts *f, uint64_t va, void *buf, size_t len)
 {
     return f->ops->read(f->opaque, va, buf, len);
 }
 
-static bool read_pointer(const KtWatchFacts *f, uint64_t va, uint64_t *out)
+static bool read_pointer(const KtCallFacts *f, uint64_t va, uint64_t *out)
 {
     uint64_t word;
     bool known = read_at(f, va, &word, sizeof(word));
@@ -27,13 +27,10 @@ static bool read_pointer(const KtWatchFacts *f, uint64_t va, uint64_t *out)
     return known;
 }
 
-static bool find_base(const KtWatchFacts *f, uint32_t param, uint64_t *out)
+static bool find_base(const KtCallFacts *f, uint32_t param, uint64_t *out)
 {
-    const KtCallValues v = {
-        .ops = f->ops, .opaque = f->opaque, .proto = f->proto, .sp = f->sp,
-    };
     int64_t value = f->call->result;
-    bool known = param == GS_DEREF_RESULT || kt_call_arg(&v, param, &value);
+    bool known = param == GS_DEREF_RESULT || kt_call_arg(f, param, &value);
 
     *out = value;
     return known;
@@ -41,7 +38,7 @@ static bool find_base(const KtWatchFacts *f, uint32_t param, uint64_t *out)
 
 /* Find where the value of an expression is; the value itself if no pointer is
  * followed. */
-static bool find_place(const KtWatchFacts *f, const GsDerefAt *at,
+static bool find_place(const KtCallFacts *f, const GsDerefAt *at,
                        uint64_t *out)
 {
     bool known = find_base(f, at->param, out);
@@ -55,7 +52,7 @@ static bool find_place(const KtWatchFacts *f, const GsDerefAt *at,
 
 /* Read a text, up to its NUL, the end of what is mapped, or the limit. Return
  * its bytes. */
-static unsigned read_text(const KtWatchFacts *f, uint64_t va, uint8_t *to)
+static unsigned read_text(const KtCallFacts *f, uint64_t va, uint8_t *to)
 {
     unsigned first = MIN(KT_DEREF_TEXT_MAX, PAGE - va % PAGE);
     unsigned len = read_at(f, va, to, first) ? first : 0;
@@ -70,7 +67,7 @@ static unsigned read_text(const KtWatchFacts *f, uint64_t va, uint8_t *to)
 }
 
 /* Read a value to @to. Return its length byte. */
-static uint8_t read_value(const GsDeref *d, const KtWatchFacts *f, uint8_t *to)
+static uint8_t read_value(const GsDeref *d, const KtCallFacts *f, uint8_t *to)
 {
     const GsDerefAt *at = gs_deref_at(d);
     const GsParam *value = gs_deref_value(d);
@@ -90,7 +87,7 @@ static uint8_t read_value(const GsDeref *d, const KtWatchFacts *f, uint8_t *to)
 
 /* Append the values of the expressions from @i to @end. */
 static unsigned read_values(const KtDerefPlan *p, unsigned i, unsigned end,
-                            const KtWatchFacts *f, uint8_t *extra,
+                            const KtCallFacts *f, uint8_t *extra,
                             uint16_t *n_extra)
 {
     unsigned unreadable = 0;
@@ -105,7 +102,7 @@ static unsigned read_values(const KtDerefPlan *p, unsigned i, unsigned end,
     return unreadable;
 }
 
-unsigned kt_deref_read_entry(const KtDerefPlan *p, const KtWatchFacts *f,
+unsigned kt_deref_read_entry(const KtDerefPlan *p, const KtCallFacts *f,
                              uint8_t *extra, uint16_t *n_extra)
 {
     extra[0] = p->id;
@@ -114,7 +111,7 @@ unsigned kt_deref_read_entry(const KtDerefPlan *p, const KtWatchFacts *f,
     return read_values(p, 0, p->n_entry, f, extra, n_extra);
 }
 
-unsigned kt_deref_read_return(const KtDerefPlan *p, const KtWatchFacts *f,
+unsigned kt_deref_read_return(const KtDerefPlan *p, const KtCallFacts *f,
                               uint8_t *extra, uint16_t *n_extra)
 {
     if (*n_extra < HEAD_BYTES || extra[0] != (uint8_t)p->id ||

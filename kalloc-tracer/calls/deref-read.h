@@ -16,7 +16,6 @@
 #define KT_DEREF_READ_H
 
 #include "kalloc-tracer/calls/deref-plan.h"
-#include "kalloc-tracer/calls/watch-condition.h"
 
 /**
  * kt_deref_read_entry() - Read the values of arguments
@@ -24,11 +23,11 @@
  *
  * Returns: how many values could not be read.
  */
-unsigned kt_deref_read_entry(const KtDerefPlan *p, const KtWatchFacts *f,
+unsigned kt_deref_read_entry(const KtDerefPlan *p, const KtCallFacts *f,
                              uint8_t *extra, uint16_t *n_extra);
 /** kt_deref_read_return() - Append the values of the result, unless the entry
  *  had another plan. Returns: how many values could not be read. */
-unsigned kt_deref_read_return(const KtDerefPlan *p, const KtWatchFacts *f,
+unsigned kt_deref_read_return(const KtDerefPlan *p, const KtCallFacts *f,
                               uint8_t *extra, uint16_t *n_extra);
 
 /** kt_deref_plan_of() - Return the number of the plan of a record, 0: the

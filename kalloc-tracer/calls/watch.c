@@ -4,6 +4,43 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/calls/point-match.h"
+
+/* ---- prototypes of the functions ----------------------------------------- */
+
+static bool add_pattern(KtCallFunctions *f, const GsKernel *k,
+                        const char *pattern, GError **errp)
+{
+    g_autoptr(GArray) found = kt_found_functions_new();
+
+    if (!kt_point_match(k, pattern, found, errp)) {
+        return false;
+    }
+    f->pending |= !found->len;
+    for (unsigned i = 0; i < found->len; i++) {
+        const KtFoundFunction *at = &g_array_index(found, KtFoundFunction, i);
+        GsPrototype *p = gs_kernel_prototype(k, at->module, at->name,
+                                             &f->why_not);
+
+        if (p) {
+            g_ptr_array_add(f->protos, p);
+        }
+    }
+    return true;
+}
+
+static bool find_functions(KtCallFunctions *f, const GsKernel *k,
+                           const char *text, GError **errp)
+{
+    g_auto(GStrv) pattern = g_strsplit(text, ",", -1);
+    bool ok = true;
+
+    for (unsigned i = 0; k && ok && pattern[i]; i++) {
+        ok = add_pattern(f, k, pattern[i], errp);
+    }
+    return ok;
+}
+
 /* ---- the object ---------------------------------------------------------- */
 
 static char *describe(const KtWatchSpec *spec)
@@ -32,13 +69,26 @@ static char *describe(const KtWatchSpec *spec)
     return g_string_free(s, false);
 }
 
+/* (owned, nullable) Compile --if. */
+static KtCallCondition *new_condition(const KtWatch *w, const char *text,
+                                      const KtCallFunctions *functions,
+                                      const GsKernel *k, GError **errp)
+{
+    const KtGfp gfp = kt_gfp_find(k);
+    g_autoptr(KtCallCondition) c =
+        kt_call_condition_new(w->budget, KT_MEM_CALLS, sizeof(KtCallCount));
+
+    return kt_call_condition_compile(c, text, KT_CALL_AT_RETURN, &gfp,
+                                     functions, errp) ?
+               g_steal_pointer(&c) : NULL;
+}
+
 static bool compile_options(KtWatch *w, const KtWatchSpec *spec,
-                            const KtWatchFunctions *functions,
+                            const KtCallFunctions *functions,
                             const GsKernel *k, GError **errp)
 {
     if (spec->condition) {
-        w->condition = kt_watch_condition_new(spec->condition, functions, k,
-                                              w->budget, errp);
+        w->condition = new_condition(w, spec->condition, functions, k, errp);
         if (!w->condition) {
             return false;
         }
@@ -54,18 +104,13 @@ static bool compile_options(KtWatch *w, const KtWatchSpec *spec,
 static bool compile(KtWatch *w, const KtWatchSpec *spec, const GsKernel *k,
                     GError **errp)
 {
-    KtWatchFunctions functions;
-    bool ok;
+    g_autoptr(GPtrArray) protos = g_ptr_array_new_with_free_func(
+        (GDestroyNotify)gs_prototype_free);
+    KtCallFunctions functions = { .protos = protos, .pending = !k };
 
-    if (!spec->condition && !spec->derefs) {
-        return true;
-    }
-    if (!kt_watch_functions_init(&functions, k, spec->functions, errp)) {
-        return false;
-    }
-    ok = compile_options(w, spec, &functions, k, errp);
-    kt_watch_functions_deinit(&functions);
-    return ok;
+    return (!spec->condition && !spec->derefs) ||
+           (find_functions(&functions, k, spec->functions, errp) &&
+            compile_options(w, spec, &functions, k, errp));
 }
 
 KtWatch *kt_watch_new(const KtWatchSpec *spec, const GsKernel *k,
@@ -102,14 +147,14 @@ const KtDerefPlan *kt_watch_plan(void *watch, const KtCallPoint *point)
 void kt_watch_begin_boot(KtWatch *w, const GsKernel *k)
 {
     g_autoptr(GPtrArray) none = g_ptr_array_new();
-    const KtWatchFunctions any = { .protos = none, .pending = true };
-    KtWatchCondition *old = w->condition;
+    const KtCallFunctions any = { .protos = none, .pending = true };
+    KtCallCondition *old = w->condition;
+    KtCallCondition *new = old ? new_condition(
+        w, kt_condition_text(old->code), &any, k, NULL) : NULL;
 
-    if (old) {
-        w->condition = kt_watch_condition_new(kt_watch_condition_text(old),
-                                              &any, k, w->budget, NULL);
-        kt_watch_condition_free(w->condition ? old : NULL);
-        w->condition = w->condition ? w->condition : old;
+    if (new) {
+        kt_call_condition_free(old);
+        w->condition = new;
     }
 }
 
@@ -118,7 +163,7 @@ void kt_watch_free(void *watch)
     KtWatch *w = watch;
 
     if (w) {
-        kt_watch_condition_free(w->condition);
+        kt_call_condition_free(w->condition);
         kt_deref_list_free(w->derefs);
         g_free(w->module);
         g_free(w->text);
@@ -196,25 +241,32 @@ bool kt_watch_wants_caller(const KtWatch *w, uint64_t caller)
 
 bool kt_watch_wants_stack(const KtWatch *w)
 {
-    return w->stack || (w->condition &&
-                        kt_watch_condition_at_return(w->condition) &&
-                        kt_watch_condition_has_stack(w->condition));
+    return w->stack || (kt_watch_is_open(w) && w->condition->has_stack);
 }
 
 bool kt_watch_is_open(const KtWatch *w)
 {
-    return w->condition && kt_watch_condition_at_return(w->condition);
+    return w->condition && w->condition->at_return;
 }
 
-KtAnswer kt_watch_wants_entry(const KtWatch *w, const KtWatchFacts *f)
+static KtAnswer answer(KtCallCondition *c, const KtCallFacts *f)
+{
+    KtCallValues v = { .f = f, .c = c };
+    KtTruth truth = kt_call_condition_eval(&v);
+
+    return truth == KT_TRUTH_TRUE ? KT_YES :
+           truth == KT_TRUTH_FALSE ? KT_NO : KT_UNKNOWN;
+}
+
+KtAnswer kt_watch_wants_entry(const KtWatch *w, const KtCallFacts *f)
 {
     if (!w->condition || kt_watch_is_open(w)) {
         return KT_YES;
     }
-    return kt_watch_condition_eval(w->condition, f);
+    return answer(w->condition, f);
 }
 
-KtAnswer kt_watch_wants_return(const KtWatch *w, const KtWatchFacts *f)
+KtAnswer kt_watch_wants_return(const KtWatch *w, const KtCallFacts *f)
 {
     if (f->call->took_ns < w->longer_ns ||
         (w->errors && !kt_call_failed(f->proto, f->call->result))) {
@@ -223,5 +275,5 @@ KtAnswer kt_watch_wants_return(const KtWatch *w, const KtWatchFacts *f)
     if (!kt_watch_is_open(w)) {
         return KT_YES;
     }
-    return kt_watch_condition_eval(w->condition, f);
+    return answer(w->condition, f);
 }

@@ -14,7 +14,7 @@
 
 #include "kalloc-tracer/calls/deref-table.h"
 #include "kalloc-tracer/calls/point-set.h"
-#include "kalloc-tracer/calls/watch-condition.h"
+#include "kalloc-tracer/conditions/call-condition.h"
 
 /**
  * struct KtWatch - the options
@@ -23,7 +23,8 @@
  * @n_areas: (atomic) 0: it is not loaded
  * @area: where it is loaded; @end is atomic, and equal to @start once another
  *        module has the area
- * @condition: (nullable)
+ * @condition: (nullable) --if. The functions have different prototypes, so an
+ *             argument is found by its name at each call
  * @derefs: (nullable) what is read besides; @plans: (borrowed) its plans
  * @budget: (borrowed, nullable)
  * @errors, @stack, @longer_ns: as in KtWatchSpec
@@ -33,7 +34,7 @@ typedef struct KtWatch {
     char *module;
     unsigned n_areas;
     GsModuleArea area[GS_MODULE_AREAS_MAX];
-    KtWatchCondition *condition;
+    KtCallCondition *condition;
     KtDerefList *derefs;
     KtDerefTable *plans;
     KtBudget *budget;
@@ -68,12 +69,12 @@ GS_HOT bool kt_watch_wants_stack(const KtWatch *w);
 /** kt_watch_wants_entry() - Does the condition want the call, at its entry? YES
  *  if that is decided at the return; UNKNOWN if it needs an unknown value or
  *  divides by zero. */
-GS_HOT KtAnswer kt_watch_wants_entry(const KtWatch *w, const KtWatchFacts *f);
+GS_HOT KtAnswer kt_watch_wants_entry(const KtWatch *w, const KtCallFacts *f);
 /** kt_watch_is_open() - Return true if the condition is decided at the return:
  *  whether it wants a call that has not returned is unknown. */
 GS_HOT bool kt_watch_is_open(const KtWatch *w);
 /** kt_watch_wants_return() - Do the options that need the result want it? */
 GS_HOT KtAnswer kt_watch_wants_return(const KtWatch *w,
-                                      const KtWatchFacts *f);
+                                      const KtCallFacts *f);
 
 #endif /* KT_WATCH_H */

@@ -105,12 +105,9 @@ static KtAnswer read_irq(void *call)
                                  kt_vcpu_reg(m->v, GS_REG_BASE));
 }
 
-static const KtFaultOps ops = {
-    .call = {
-        .word = read_word, .stack = read_stack, .task = read_task,
-        .read = read_memory, .irq = read_irq,
-    },
-    .cache = read_cache, .us = read_us,
+static const KtCallOps ops = {
+    .word = read_word, .stack = read_stack, .task = read_task,
+    .read = read_memory, .irq = read_irq, .us = read_us, .cache = read_cache,
 };
 
 /* ---- the return --------------------------------------------------------- */
@@ -138,8 +135,11 @@ KtLeave kt_inject_fault(KtHookCall *m, const KtCallPoint *point)
 {
     Asked asked = { .m = m };
     KtFaultCall call = {
-        .ops = &ops, .opaque = &asked, .kernel = m->c->kernel, .ra = m->ra,
-        .sp = kt_vcpu_reg(m->v, GS_REG_SP), .cpu = m->v->index,
+        .facts = {
+            .ops = &ops, .opaque = &asked, .kernel = m->c->kernel,
+            .ra = m->ra, .sp = kt_vcpu_reg(m->v, GS_REG_SP),
+            .cpu = m->v->index,
+        },
     };
     KtFaultVerdict verdict = { 0 };
     KtLeave leave = { .to = point->va };

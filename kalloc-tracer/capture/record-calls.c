@@ -133,23 +133,29 @@ static KtAnswer read_irq(void *call)
            c->flags & KT_CALL_IRQ ? KT_YES : KT_NO;
 }
 
-static KtWatchFacts facts_of(Asked *a, const KtCallPoint *point)
+static uint64_t read_us(void *call)
+{
+    return ((const Asked *)call)->c->call.start_ns / 1000;
+}
+
+static KtCallFacts facts_of(Asked *a, const KtCallPoint *point)
 {
     static const KtCallOps ops = {
         .word = read_word, .stack = read_stack, .task = read_task,
-        .read = read_memory, .irq = read_irq,
+        .read = read_memory, .irq = read_irq, .us = read_us,
     };
 
-    return (KtWatchFacts) {
-        .call = &a->c->call, .args = a->c->args, .proto = point->proto,
+    return (KtCallFacts) {
         .ops = &ops, .opaque = a, .kernel = a->m->c->kernel,
-        .layout = &a->m->c->watched->layout,
+        .layout = &a->m->c->watched->layout, .proto = point->proto,
+        .call = &a->c->call, .ra = a->c->call.caller,
         .sp = a->at_return ? 0 : kt_vcpu_reg(a->m->v, GS_REG_SP),
+        .cpu = a->c->call.cpu,
     };
 }
 
 static void read_derefs(KtHookCall *m, const KtCallPoint *point,
-                        const KtWatchFacts *f, KtOpenCall *c)
+                        const KtCallFacts *f, KtOpenCall *c)
 {
     unsigned bad = kt_deref_read_entry(point->plan, f, c->extra,
                                        &c->call.n_extra);
@@ -158,7 +164,7 @@ static void read_derefs(KtHookCall *m, const KtCallPoint *point,
 }
 
 static void read_result_derefs(KtHookCall *m, const KtCallPoint *point,
-                               const KtWatchFacts *f, KtOpenCall *c)
+                               const KtCallFacts *f, KtOpenCall *c)
 {
     unsigned bad = kt_deref_read_return(point->plan, f, c->extra,
                                         &c->call.n_extra);
@@ -223,7 +229,7 @@ static void watch_entry(KtHookCall *m, const KtCallPoint *point,
     KtOpenCalls *calls = kt_call_records_calls(m->c->watched->records);
     uint64_t ns = qemu_plugin_get_virtual_ns(m->insns_left);
     Asked asked = { .m = m };
-    KtWatchFacts facts;
+    KtCallFacts facts;
     KtOpenCall *c;
 
     kt_call_records_enter(m->c->watched->records, m->v->index, point->id, ns);
@@ -275,7 +281,7 @@ static void finish(KtHookCall *m, KtOpenCall *c, uint64_t ns, uint64_t result)
         set ? kt_point_set_get(set, c->call.point) : NULL;
     const KtWatch *w = watch_of(point);
     Asked asked = { m, c, true };
-    KtWatchFacts facts;
+    KtCallFacts facts;
 
     if (!w) {
         return;

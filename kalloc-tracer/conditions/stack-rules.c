@@ -7,7 +7,7 @@
 #define FNV_OFFSET  0xcbf29ce484222325ull
 #define FNV_PRIME   0x100000001b3ull
 #define CUT_MARK    0x6375742e2e2eull       /* "cut..." */
-#define GROW_BY     1024                    /* facts that are charged at once */
+#define GROW_BY     256                     /* entries charged at once */
 
 typedef struct Rule {
     KtStackRuleKind kind;
@@ -15,35 +15,76 @@ typedef struct Rule {
     GHashTable *set;
 } Rule;
 
-/*
- * struct KtStackRules
- * @facts: stack id -> KtStackFacts; under @lock
- * @charged: facts that the budget has room for
- */
+/** struct Facts - an entry of @facts; @id: of the stack */
+typedef struct Facts {
+    uint64_t id;
+    KtStackFacts of;
+} Facts;
+
 struct KtStackRules {
     unsigned n;
     Rule rule[KT_STACK_RULES_MAX];
-    KtBudget *budget;
-    GMutex lock;
-    GHashTable *facts;
-    unsigned charged;
+    KtStackTable facts;
 };
+
+/* ---- what is known of stacks -------------------------------------------- */
+
+void kt_stack_table_init(KtStackTable *t, KtBudget *budget, KtMemoryPart part,
+                         size_t bytes)
+{
+    *t = (KtStackTable) {
+        .entries = g_hash_table_new_full(gs_number_hash, g_int64_equal, NULL,
+                                         g_free),
+        .budget = budget, .part = part, .bytes = bytes,
+    };
+    g_mutex_init(&t->lock);
+}
+
+static uint64_t bytes_of(const KtStackTable *t, unsigned n)
+{
+    return n * (t->bytes + 3 * sizeof(void *));
+}
+
+void kt_stack_table_deinit(KtStackTable *t)
+{
+    kt_budget_release(t->budget, t->part, bytes_of(t, t->charged));
+    g_hash_table_destroy(t->entries);
+    g_mutex_clear(&t->lock);
+}
+
+static bool has_room(KtStackTable *t)
+{
+    if (g_hash_table_size(t->entries) < t->charged) {
+        return true;
+    }
+    if (t->charged >= KT_STACK_TABLE_MAX ||
+        !kt_budget_take(t->budget, t->part, bytes_of(t, GROW_BY))) {
+        return false;
+    }
+    t->charged += GROW_BY;
+    return true;
+}
+
+void *kt_stack_table_get(KtStackTable *t, uint64_t number)
+{
+    uint64_t *entry = g_hash_table_lookup(t->entries, &number);
+
+    if (!entry && has_room(t)) {
+        entry = g_malloc0(t->bytes);
+        *entry = number;
+        g_hash_table_insert(t->entries, entry, entry);
+    }
+    return entry;
+}
 
 /* ---- rules -------------------------------------------------------------- */
 
-KtStackRules *kt_stack_rules_new(KtBudget *budget)
+KtStackRules *kt_stack_rules_new(KtBudget *budget, KtMemoryPart part)
 {
     KtStackRules *r = g_new0(KtStackRules, 1);
 
-    r->budget = budget;
-    r->facts = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-    g_mutex_init(&r->lock);
+    kt_stack_table_init(&r->facts, budget, part, sizeof(Facts));
     return r;
-}
-
-static uint64_t bytes_of(unsigned facts)
-{
-    return facts * (sizeof(KtStackFacts) + 3 * sizeof(void *));
 }
 
 void kt_stack_rules_free(KtStackRules *r)
@@ -54,9 +95,7 @@ void kt_stack_rules_free(KtStackRules *r)
     for (unsigned i = 0; i < r->n; i++) {
         g_free(r->rule[i].name);
     }
-    kt_budget_release(r->budget, KT_MEM_FAULTS, bytes_of(r->charged));
-    g_hash_table_destroy(r->facts);
-    g_mutex_clear(&r->lock);
+    kt_stack_table_deinit(&r->facts);
     g_free(r);
 }
 
@@ -190,40 +229,29 @@ uint64_t kt_stack_hash(const GsKernel *k, const KtCallStack *s, bool *cut)
 
 /* ---- facts that are kept ------------------------------------------------ */
 
-static bool find(KtStackRules *r, KtStackId id, KtStackFacts *out)
+static bool find(KtStackRules *r, uint64_t id, KtStackFacts *out)
 {
-    const KtStackFacts *f;
+    const Facts *f;
 
-    g_mutex_lock(&r->lock);
-    f = g_hash_table_lookup(r->facts, GUINT_TO_POINTER(id.v));
+    g_mutex_lock(&r->facts.lock);
+    f = g_hash_table_lookup(r->facts.entries, &id);
     if (f) {
-        *out = *f;
+        *out = f->of;
     }
-    g_mutex_unlock(&r->lock);
+    g_mutex_unlock(&r->facts.lock);
     return f;
 }
 
-static bool has_room(KtStackRules *r)
+static void keep(KtStackRules *r, uint64_t id, const KtStackFacts *of)
 {
-    if (g_hash_table_size(r->facts) < r->charged) {
-        return true;
-    }
-    if (r->charged >= KT_STACK_FACTS_MAX ||
-        !kt_budget_take(r->budget, KT_MEM_FAULTS, bytes_of(GROW_BY))) {
-        return false;
-    }
-    r->charged += GROW_BY;
-    return true;
-}
+    Facts *f;
 
-static void keep(KtStackRules *r, KtStackId id, const KtStackFacts *f)
-{
-    g_mutex_lock(&r->lock);
-    if (has_room(r)) {
-        g_hash_table_insert(r->facts, GUINT_TO_POINTER(id.v),
-                            g_memdup2(f, sizeof(*f)));
+    g_mutex_lock(&r->facts.lock);
+    f = kt_stack_table_get(&r->facts, id);
+    if (f) {
+        f->of = *of;
     }
-    g_mutex_unlock(&r->lock);
+    g_mutex_unlock(&r->facts.lock);
 }
 
 KtStackFacts kt_stack_rules_facts(KtStackRules *r, const GsKernel *k,
@@ -231,10 +259,10 @@ KtStackFacts kt_stack_rules_facts(KtStackRules *r, const GsKernel *k,
 {
     KtStackFacts f;
 
-    if (!s->id.v || !find(r, s->id, &f)) {
+    if (!s->id.v || !find(r, s->id.v, &f)) {
         f = work_out(r, k, s);
         if (s->id.v) {
-            keep(r, s->id, &f);
+            keep(r, s->id.v, &f);
         }
     }
     return f;

@@ -34,8 +34,31 @@
 
 /* A condition has at most so many rules: bits of a word. */
 #define KT_STACK_RULES_MAX 32
-/* Stacks whose facts are kept; those of others are worked out each time. */
-#define KT_STACK_FACTS_MAX (1u << 16)
+/* Entries of a KtStackTable, at most. The facts of more stacks are worked out
+ * each time. */
+#define KT_STACK_TABLE_MAX (1u << 16)
+
+/**
+ * struct KtStackTable - what is known of stacks, by a number of the stack
+ * @lock: of @entries; the caller locks it
+ * @entries: @bytes each; the first member is the number, a uint64_t
+ * @budget: (borrowed, nullable) is charged as @part, for @charged entries
+ */
+typedef struct KtStackTable {
+    GMutex lock;
+    GHashTable *entries;
+    KtBudget *budget;
+    KtMemoryPart part;
+    size_t bytes;
+    unsigned charged;
+} KtStackTable;
+
+void kt_stack_table_init(KtStackTable *t, KtBudget *budget, KtMemoryPart part,
+                         size_t bytes);
+void kt_stack_table_deinit(KtStackTable *t);
+/** kt_stack_table_get() - (borrowed, nullable) Find an entry, or add one, which
+ *  is 0 but for its number; NULL if there is no room. The lock is held. */
+void *kt_stack_table_get(KtStackTable *t, uint64_t number);
 
 typedef enum KtStackRuleKind {
     KT_STACK_FRAME,             /* stack(f) */
@@ -48,8 +71,8 @@ typedef enum KtStackRuleKind {
 typedef struct KtStackRules KtStackRules;
 
 /** kt_stack_rules_new() - (owned) Make an empty set of rules. @budget:
- *  (borrowed, nullable) is charged for what is kept. */
-KtStackRules *kt_stack_rules_new(KtBudget *budget);
+ *  (borrowed, nullable) is charged as @part for what is kept. */
+KtStackRules *kt_stack_rules_new(KtBudget *budget, KtMemoryPart part);
 void kt_stack_rules_free(KtStackRules *r);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtStackRules, kt_stack_rules_free)
 

@@ -5,7 +5,18 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/faults/fault-values.h"
+#include "kalloc-tracer/faults/faults-internal.h"
+#include "kalloc-tracer/tracer/tracer.h"
+
+/** struct Decision - one rule and one call. @fn: the function that is called */
+typedef struct Decision {
+    KtFaults *f;
+    KtRule *r;
+    const KtFaultFunction *fn;
+    KtCallFacts facts;
+    uint64_t to;
+    KtCallValues v;
+} Decision;
 
 /* ---- filters ------------------------------------------------------------ */
 
@@ -32,39 +43,38 @@ static bool in_allocator(const KtFaults *f, uint64_t va)
     return lo < f->ranges->len && va >= range[lo].start;
 }
 
-static bool is_from_module(const KtDecision *d)
+static bool is_from_module(const Decision *d)
 {
     GsModule module;
 
-    return kt_call_find_module(&d->v, d->c->ra, &module) &&
+    return kt_call_find_module(&d->facts, d->facts.ra, &module) &&
            !strcmp(module.name, d->r->text->module);
 }
 
-static bool is_of_task(KtDecision *d)
+static bool is_of_task(Decision *d)
 {
     if (d->r->task_child >= 0) {
         return kt_call_is_child(&d->v, d->r->task_child) == KT_YES;
     }
     return kt_call_need_task(&d->v) &&
-           kt_task_filter_name(d->r->tasks, d->r->task_name, d->v.task.comm);
+           kt_task_filter_name(d->r->condition->tasks, d->r->task_name,
+                               d->v.task.comm);
 }
 
-static bool passes_filters(KtDecision *d)
+static bool passes_filters(Decision *d)
 {
     const KtRule *r = d->r;
 
-    return !(d->fn->allocates && in_allocator(d->f, d->c->ra)) &&
+    return !(d->fn->allocates && in_allocator(d->f, d->facts.ra)) &&
            (!r->text->module || is_from_module(d)) &&
            ((r->task_child < 0 && r->task_name < 0) || is_of_task(d));
 }
 
-static bool condition_holds(KtDecision *d)
+static bool condition_holds(Decision *d)
 {
-    KtTruth v = d->r->condition ?
-                      kt_condition_eval(d->r->condition, kt_fault_fetch, d) :
-                      KT_TRUTH_TRUE;
+    KtTruth v = kt_call_condition_eval(&d->v);
 
-    if (v == KT_TRUTH_UNKNOWN && !d->lost) {
+    if (v == KT_TRUTH_UNKNOWN && !d->v.no_room) {
         add(&d->r->unknown);
         kt_tracer_count(d->f->tracer, KT_CNT_FAULTS_UNKNOWN, 1);
     } else if (v == KT_TRUTH_DIVIDED) {
@@ -76,13 +86,13 @@ static bool condition_holds(KtDecision *d)
 
 /* ---- refusals ----------------------------------------------------------- */
 
-static bool is_early(KtDecision *d)
+static bool is_early(Decision *d)
 {
     uint32_t state;
 
     if (__atomic_load_n(&d->f->up, __ATOMIC_RELAXED) || !d->f->system_state ||
-        !d->c->ops->call.read(d->c->opaque, d->f->system_state, &state,
-                         sizeof(state))) {
+        !d->facts.ops->read(d->facts.opaque, d->f->system_state, &state,
+                            sizeof(state))) {
         return false;
     }
     if (state >= d->f->running) {
@@ -92,34 +102,36 @@ static bool is_early(KtDecision *d)
     return true;
 }
 
-static bool has_gfp(const KtDecision *d, KtGfpBit bit)
+static bool has_gfp(const Decision *d, KtGfpBit bit)
 {
     int64_t flags;
 
-    return kt_fault_u32(d, d->fn->gfp, &flags) && flags & d->f->gfp.mask[bit];
+    return kt_call_u32(&d->facts, d->fn->role.gfp, &flags) &&
+           flags & d->f->gfp.mask[bit];
 }
 
-static bool makes_panic(const KtDecision *d)
+static bool makes_panic(const Decision *d)
 {
     int64_t flags;
 
-    return kt_fault_u32(d, d->fn->slab, &flags) && flags & d->f->slab_panic;
+    return kt_call_u32(&d->facts, d->fn->role.slab, &flags) &&
+           flags & d->f->slab_panic;
 }
 
-static bool stack_has(KtDecision *d, int rule)
+static bool stack_has(Decision *d, int rule)
 {
     return kt_call_need_stack(&d->v) && d->v.facts.rules >> rule & 1;
 }
 
 /* Return true and the reason if the call has to be left alone. It is counted
  * in any case, so that kt_fault_command() finds the same n. */
-static bool is_refused(KtDecision *d, KtFaultRefusal *why)
+static bool is_refused(Decision *d, KtFaultRefusal *why)
 {
     const KtFaultSpec *s = &d->r->text->spec;
 
     *why = KT_REFUSED__COUNT;
-    if (!kt_fault_need_n(d)) {
-        *why = d->lost ? KT_REFUSED_STACKS_FULL : KT_REFUSED_UNSAFE;
+    if (!kt_call_need_n(&d->v)) {
+        *why = d->v.no_room ? KT_REFUSED_STACKS_FULL : KT_REFUSED_UNSAFE;
     } else if (s->times && __atomic_load_n(&d->r->done, __ATOMIC_RELAXED) >=
                         s->times) {
         *why = KT_REFUSED_TIMES;
@@ -134,13 +146,13 @@ static bool is_refused(KtDecision *d, KtFaultRefusal *why)
     } else if (!s->early && !s->force && is_early(d)) {
         *why = KT_REFUSED_EARLY;
     } else if (s->action == KT_FAULT_DO_FAIL &&
-               !gs_kernel_is_text(d->c->kernel, d->c->to)) {
+               !gs_kernel_is_text(d->facts.kernel, d->to)) {
         *why = KT_REFUSED_UNSAFE;
     }
     return *why != KT_REFUSED__COUNT;
 }
 
-static void refuse(KtDecision *d, KtFaultRefusal why)
+static void refuse(Decision *d, KtFaultRefusal why)
 {
     add(&d->r->refused[why]);
     kt_tracer_count(d->f->tracer, KT_CNT_FAULTS_REFUSED, 1);
@@ -148,14 +160,14 @@ static void refuse(KtDecision *d, KtFaultRefusal why)
 
 /* ---- records ------------------------------------------------------------ */
 
-static KtFaultChance chance_of(const KtDecision *d, int64_t size)
+static KtFaultChance chance_of(const Decision *d, int64_t size)
 {
     int64_t order = 0;
 
-    if (d->fn->gfp == KT_NO_ARG) {
+    if (d->fn->role.gfp == KT_NO_ARG) {
         return d->fn->allocates ? KT_CHANCE_LIKELY : KT_CHANCE_NONE;
     }
-    kt_fault_u32(d, d->fn->order, &order);
+    kt_call_u32(&d->facts, d->fn->role.order, &order);
     if (!has_gfp(d, KT_GFP_DIRECT_RECLAIM) || has_gfp(d, KT_GFP_NORETRY) ||
         order > 3 || size > 32768) {
         return KT_CHANCE_LIKELY;
@@ -163,37 +175,38 @@ static KtFaultChance chance_of(const KtDecision *d, int64_t size)
     return has_gfp(d, KT_GFP_ACCOUNT) ? KT_CHANCE_CGROUP : KT_CHANCE_RARE;
 }
 
-static uint64_t value_of(const KtDecision *d)
+static uint64_t value_of(const Decision *d)
 {
     uint64_t size = 0;
 
     if (d->r->has_value) {
         return d->r->value;
     }
-    kt_call_word(&d->v, d->fn->size, &size);
+    kt_call_word(&d->facts, d->fn->role.size, &size);
     return kt_fault_default(d->fn->kind, size);
 }
 
-static KtFaultRecord make_record(KtDecision *d)
+static KtFaultRecord make_record(Decision *d)
 {
     int64_t size = 0, flags = 0;
     KtFaultRecord rec = {
         .rule = d->r->id, .spec = &d->r->text->spec,
         .function = g_intern_string(d->fn->name),
         .action = d->r->text->spec.action, .cut = d->v.facts.cut,
-        .us = d->c->ops->us(d->c->opaque), .hash = d->v.facts.hash, .n = d->n,
-        .times = d->times, .stack = d->v.stack.id, .cpu = d->c->cpu,
+        .us = d->facts.ops->us(d->facts.opaque), .hash = d->v.facts.hash,
+        .n = d->v.n, .times = d->v.times, .stack = d->v.stack.id,
+        .cpu = d->facts.cpu,
     };
 
-    kt_fault_size(d, &size);
-    kt_fault_u32(d, d->fn->gfp, &flags);
+    kt_call_size(&d->v, &size);
+    kt_call_u32(&d->facts, d->fn->role.gfp, &flags);
     rec.size = size;
     rec.flags = flags;
     rec.chance = chance_of(d, size);
     rec.value = rec.action == KT_FAULT_DO_FAIL ? value_of(d) : 0;
     rec.task = kt_call_need_task(&d->v) ? d->v.task.id : (KtTaskId) { 0 };
     for (unsigned i = 0; i < KT_FAULT_ARGS; i++) {
-        kt_call_word(&d->v, i, &rec.arg[i]);
+        kt_call_word(&d->facts, i, &rec.arg[i]);
     }
     return rec;
 }
@@ -210,7 +223,20 @@ static bool take_one(KtRule *r)
     return true;
 }
 
-static bool finish(KtDecision *d, KtFaultVerdict *out)
+/* Count a selected call of its stack, and keep the first one. */
+static void count_selected(KtStackTable *t, const KtFaultRecord *rec)
+{
+    KtRuleCount *c;
+
+    g_mutex_lock(&t->lock);
+    c = kt_stack_table_get(t, rec->hash);
+    if (c && !c->selected++) {
+        c->first = *rec;
+    }
+    g_mutex_unlock(&t->lock);
+}
+
+static bool finish(Decision *d, KtFaultVerdict *out)
 {
     KtFaultAction action = d->r->text->spec.action;
     KtFaultRecord rec;
@@ -220,7 +246,7 @@ static bool finish(KtDecision *d, KtFaultVerdict *out)
         return false;
     }
     rec = make_record(d);
-    kt_rule_select(d->r, &rec);
+    count_selected(&d->r->condition->counts, &rec);
     if (!kt_faults_append(d->f, d->r->text, &rec)) {
         __atomic_fetch_sub(&d->r->done, 1, __ATOMIC_RELAXED);
         refuse(d, KT_REFUSED_LOG_FULL);
@@ -261,32 +287,31 @@ static const KtFaultFunction *find_function(KtRule *r, const KtCallPoint *point)
     return NULL;
 }
 
-static void on_fork(KtDecision *d)
+static void on_fork(Decision *d)
 {
-    KtTaskReader reader = kt_call_task_reader(&d->v);
     uint64_t child;
 
-    if (kt_call_need_task(&d->v) && kt_call_word(&d->v, 0, &child)) {
-        kt_task_filter_forked(d->r->tasks, &reader, d->v.task.va, child);
+    if (kt_call_word(&d->facts, 0, &child)) {
+        kt_call_forks(&d->v, child);
     }
 }
 
-static bool is_selected(KtDecision *d)
+static bool is_selected(Decision *d)
 {
     if (!passes_filters(d)) {
         return false;
     }
-    d->times = __atomic_add_fetch(&d->r->calls, 1, __ATOMIC_RELAXED);
+    d->v.times = __atomic_add_fetch(&d->r->calls, 1, __ATOMIC_RELAXED);
     if (condition_holds(d)) {
         return true;
     }
-    if (d->lost) {
+    if (d->v.no_room) {
         refuse(d, KT_REFUSED_STACKS_FULL);
     }
     return false;
 }
 
-static bool decide_selected(KtDecision *d, KtFaultVerdict *out)
+static bool decide_selected(Decision *d, KtFaultVerdict *out)
 {
     KtFaultRefusal why;
 
@@ -301,15 +326,17 @@ static bool decide_selected(KtDecision *d, KtFaultVerdict *out)
 static bool decide_rule(KtRule *r, const KtFaultFunction *fn,
                         const KtFaultCall *c, KtFaultVerdict *out)
 {
-    KtDecision d = {
-        .f = r->faults, .r = r, .fn = fn, .c = c,
+    Decision d = {
+        .f = r->faults, .r = r, .fn = fn, .facts = c->facts, .to = c->to,
         .v = {
-            .ops = &c->ops->call, .opaque = c->opaque, .scope = &r->scope,
-            .kernel = c->kernel, .proto = r->prototype, .ra = c->ra,
-            .sp = c->sp, .cpu = c->cpu,
+            .c = r->condition, .roles = &fn->role,
+            .seed = __atomic_load_n(&r->faults->seed, __ATOMIC_RELAXED),
         },
     };
 
+    d.facts.layout = &r->faults->layout;
+    d.facts.proto = r->prototype;
+    d.v.f = &d.facts;
     if (fn->forks) {
         on_fork(&d);
         return false;

@@ -173,23 +173,23 @@ char *kt_fault_command(const KtFaultRecord *r)
 
 static gint by_hash(gconstpointer a, gconstpointer b)
 {
-    const KtStackCount *x = *(KtStackCount *const *)a;
-    const KtStackCount *y = *(KtStackCount *const *)b;
+    const KtRuleCount *x = *(KtRuleCount *const *)a;
+    const KtRuleCount *y = *(KtRuleCount *const *)b;
 
-    return (x->hash > y->hash) - (x->hash < y->hash);
+    return (x->of.hash > y->of.hash) - (x->of.hash < y->of.hash);
 }
 
-/* (owned) Return the KtStackCounts of a rule that selected calls. Its lock is
+/* (owned) Return the KtRuleCounts of a rule that selected calls. The lock is
  * held. */
-static GPtrArray *list_counts(KtRule *r)
+static GPtrArray *list_counts(KtStackTable *t)
 {
     GPtrArray *list = g_ptr_array_new();
     GHashTableIter iter;
     gpointer c;
 
-    g_hash_table_iter_init(&iter, r->counts);
+    g_hash_table_iter_init(&iter, t->entries);
     while (g_hash_table_iter_next(&iter, NULL, &c)) {
-        if (((KtStackCount *)c)->selected) {
+        if (((KtRuleCount *)c)->selected) {
             g_ptr_array_add(list, c);
         }
     }
@@ -199,18 +199,19 @@ static GPtrArray *list_counts(KtRule *r)
 
 static bool each_count(KtRule *r, KtFaultStackFn fn, void *opaque)
 {
+    KtStackTable *t = &r->condition->counts;
     g_autoptr(GPtrArray) list = NULL;
     bool more = true;
 
-    g_mutex_lock(&r->lock);
-    list = list_counts(r);
+    g_mutex_lock(&t->lock);
+    list = list_counts(t);
     for (unsigned i = 0; i < list->len && more; i++) {
-        const KtStackCount *c = g_ptr_array_index(list, i);
+        const KtRuleCount *c = g_ptr_array_index(list, i);
 
-        more = fn(&(KtFaultStack) { r->id, c->hash, c->calls, c->selected,
-                                    c->first }, opaque);
+        more = fn(&(KtFaultStack) { r->id, c->of.hash, c->of.calls,
+                                    c->selected, c->first }, opaque);
     }
-    g_mutex_unlock(&r->lock);
+    g_mutex_unlock(&t->lock);
     return more;
 }
 

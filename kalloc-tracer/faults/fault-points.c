@@ -10,10 +10,6 @@
 
 typedef enum PointId {
 #define KT_FAULT_POINT(id, ...) POINT_##id,
-#define KT_FAULT_HOOKS(point, layer)
-#define KT_FAULT(point, ...)
-#define KT_FAULT_KNOWN(...)
-#define KT_FAULT_INSIDE(function)
 #include "kalloc-tracer/faults/faults.def"
     POINT__COUNT
 } PointId;
@@ -24,10 +20,6 @@ static const struct {
     const char *help;
 } points[POINT__COUNT] = {
 #define KT_FAULT_POINT(id, name, allocates, help) { name, allocates, help },
-#define KT_FAULT_HOOKS(point, layer)
-#define KT_FAULT(point, ...)
-#define KT_FAULT_KNOWN(...)
-#define KT_FAULT_INSIDE(function)
 #include "kalloc-tracer/faults/faults.def"
 };
 
@@ -35,26 +27,22 @@ typedef struct Row {
     PointId point;              /* POINT__COUNT: of no point */
     const char *name;
     KtFaultKind kind;
-    int8_t size, gfp, order, cap, cache, slab;
+    KtCallRoles role;
 } Row;
 
-#define NO_ARGS .size = KT_NO_ARG, .gfp = KT_NO_ARG, .order = KT_NO_ARG, \
-                .cap = KT_NO_ARG, .cache = KT_NO_ARG, .slab = KT_NO_ARG
+#define ROLES(...) { .size = KT_NO_ARG, .gfp = KT_NO_ARG, .order = KT_NO_ARG, \
+                     .cap = KT_NO_ARG, .cache = KT_NO_ARG, \
+                     .slab = KT_NO_ARG, ##__VA_ARGS__ }
 
 /* A column that a row does not have is KT_NO_ARG: the first of two initialisers
  * of a member has no effect. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 static const Row rows[] = {
-#define KT_FAULT_POINT(id, name, allocates, help)
-#define KT_FAULT_HOOKS(point, layer)
 #define KT_FAULT(p, function, fails, ...) \
-    { .point = POINT_##p, .name = function, .kind = KT_FAILS_##fails, \
-      NO_ARGS, ##__VA_ARGS__ },
+    { POINT_##p, function, KT_FAILS_##fails, ROLES(__VA_ARGS__) },
 #define KT_FAULT_KNOWN(function, fails, ...) \
-    { .point = POINT__COUNT, .name = function, .kind = KT_FAILS_##fails, \
-      NO_ARGS, ##__VA_ARGS__ },
-#define KT_FAULT_INSIDE(function)
+    { POINT__COUNT, function, KT_FAILS_##fails, ROLES(__VA_ARGS__) },
 #include "kalloc-tracer/faults/faults.def"
 };
 #pragma GCC diagnostic pop
@@ -63,19 +51,11 @@ static const struct {
     PointId point;
     KtLayer layer;
 } layers[] = {
-#define KT_FAULT_POINT(id, name, allocates, help)
 #define KT_FAULT_HOOKS(point, layer) { POINT_##point, layer },
-#define KT_FAULT(point, ...)
-#define KT_FAULT_KNOWN(...)
-#define KT_FAULT_INSIDE(function)
 #include "kalloc-tracer/faults/faults.def"
 };
 
 static const char *const insides[] = {
-#define KT_FAULT_POINT(id, name, allocates, help)
-#define KT_FAULT_HOOKS(point, layer)
-#define KT_FAULT(point, ...)
-#define KT_FAULT_KNOWN(...)
 #define KT_FAULT_INSIDE(function) function,
 #include "kalloc-tracer/faults/faults.def"
 };
@@ -145,19 +125,21 @@ static void use_btf(const GsKernel *k, const char *func, const char *param,
 /* Positions can differ by version: parameters are found by their names. */
 static void find_params(const GsKernel *k, KtFaultFunction *f)
 {
-    use_btf(k, f->name, "gfp_mask", &f->gfp);
-    use_btf(k, f->name, "gfp_flags", &f->gfp);
-    use_btf(k, f->name, "gfpflags", &f->gfp);
-    use_btf(k, f->name, "gfp", &f->gfp);
-    if (f->gfp != KT_NO_ARG) {
-        use_btf(k, f->name, "flags", &f->gfp);
+    KtCallRoles *role = &f->role;
+
+    use_btf(k, f->name, "gfp_mask", &role->gfp);
+    use_btf(k, f->name, "gfp_flags", &role->gfp);
+    use_btf(k, f->name, "gfpflags", &role->gfp);
+    use_btf(k, f->name, "gfp", &role->gfp);
+    if (role->gfp != KT_NO_ARG) {
+        use_btf(k, f->name, "flags", &role->gfp);
     }
-    if (f->order != KT_NO_ARG) {
-        use_btf(k, f->name, "order", &f->order);
+    if (role->order != KT_NO_ARG) {
+        use_btf(k, f->name, "order", &role->order);
     }
-    use_btf(k, f->name, "cap", &f->cap);
-    if (f->slab != KT_NO_ARG) {
-        use_btf(k, f->name, "flags", &f->slab);
+    use_btf(k, f->name, "cap", &role->cap);
+    if (role->slab != KT_NO_ARG) {
+        use_btf(k, f->name, "flags", &role->slab);
     }
 }
 
@@ -165,9 +147,7 @@ static KtFaultFunction function_of(const GsKernel *k, const Row *row)
 {
     KtFaultFunction f = {
         .name = g_strdup(row->name), .va = address_of(k, row->name),
-        .kind = row->kind, .size = row->size, .gfp = row->gfp,
-        .order = row->order, .cap = row->cap, .cache = row->cache,
-        .slab = row->slab,
+        .kind = row->kind, .role = row->role,
         .allocates = row->point < POINT__COUNT && points[row->point].allocates,
     };
 
@@ -201,10 +181,11 @@ static Row row_of_hook(const KtHook *h, PointId point, bool pages)
 {
     return (Row) {
         .point = point, .name = h->symbol, .kind = KT_FAILS_NULL,
-        .size = pages ? KT_NO_ARG : h->size,
-        .order = pages ? h->size : KT_NO_ARG,
-        .gfp = h->gfp, .cap = KT_NO_ARG, .cache = h->cache,
-        .slab = KT_NO_ARG,
+        .role = {
+            .size = pages ? KT_NO_ARG : h->size, .gfp = h->gfp,
+            .order = pages ? h->size : KT_NO_ARG, .cap = KT_NO_ARG,
+            .cache = h->cache, .slab = KT_NO_ARG,
+        },
     };
 }
 
@@ -358,7 +339,7 @@ static bool find_row(const KtHookTable *hooks, const char *name, Row *out)
 KtFaultFunction kt_fault_function(const KtHookTable *hooks, const GsKernel *k,
                                   const char *module, const char *name)
 {
-    Row row = { .point = POINT__COUNT, .name = name, NO_ARGS };
+    Row row = { .point = POINT__COUNT, .name = name, .role = ROLES() };
     bool known = !module && find_row(hooks, name, &row);
     KtFaultFunction f = function_of(module ? NULL : k, &row);
 

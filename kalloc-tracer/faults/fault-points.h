@@ -9,6 +9,7 @@
 #define KT_FAULT_POINTS_H
 
 #include "kalloc-tracer/api/kt-faults.h"
+#include "kalloc-tracer/conditions/call-condition.h"
 #include "kalloc-tracer/hooks/hook-table.h"
 
 /** What a failed call returns. */
@@ -22,7 +23,7 @@ typedef enum KtFaultKind {
     KT_FAILS_ERRPTR,            /* -ENOMEM as a pointer */
     KT_FAILS_FAULT,             /* -EFAULT */
     KT_FAILS_INTR,              /* -EINTR */
-    KT_FAILS_REST,              /* bytes that were not copied: argument .size */
+    KT_FAILS_REST,              /* bytes that were not copied: role.size */
     KT_FAILS_ONES,              /* all bits set */
 } KtFaultKind;
 
@@ -30,7 +31,7 @@ typedef enum KtFaultKind {
  * struct KtFaultFunction - a function that can be made to fail
  * @name: (owned) its symbol, without the module
  * @va: its address; 0: not known yet
- * @size, @gfp, @order, @cap, @cache, @slab: numbers of arguments, or KT_NO_ARG
+ * @role: numbers of arguments
  * @bits: of the result; 0: unknown
  * @allocates: of an allocator: only the outermost call fails
  * @forks: not to be failed: wake_up_new_task(), for child()
@@ -39,7 +40,7 @@ typedef struct KtFaultFunction {
     char *name;
     uint64_t va;
     KtFaultKind kind;
-    int8_t size, gfp, order, cap, cache, slab;
+    KtCallRoles role;
     uint8_t bits;
     bool allocates, forks;
 } KtFaultFunction;
@@ -73,7 +74,7 @@ bool kt_fault_point_known(const char *name);
 /** kt_fault_kind_text() - (static) Describe what a failed call returns. */
 const char *kt_fault_kind_text(KtFaultKind kind);
 /** kt_fault_default() - Return what a failed call of that kind returns. @size:
- *  the value of argument .size */
+ *  the value of role.size */
 uint64_t kt_fault_default(KtFaultKind kind, uint64_t size);
 /** kt_fault_fits() - Return true if a result of that kind and width can be
  *  @value. */

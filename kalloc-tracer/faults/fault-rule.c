@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A fault rule: made of what the user gave, and its counts. On the thread of
- * the command, but kt_rule_count() and kt_rule_select() on vCPU threads.
+ * A fault rule: made of what the user gave. On the thread of the command.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "kalloc-tracer/faults/faults-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-#define GROW_BY 256             /* counts that are charged at once */
 #define FORK_FUNCTION "wake_up_new_task"
 
 /* ---- text --------------------------------------------------------------- */
@@ -44,67 +42,13 @@ void kt_rule_text_unref(KtRuleText *text)
     g_atomic_rc_box_release_full(text, text_clear);
 }
 
-/* ---- counts ------------------------------------------------------------- */
-
-static uint64_t bytes_of(unsigned counts)
-{
-    return counts * (sizeof(KtStackCount) + 3 * sizeof(void *));
-}
-
-static bool has_room(KtRule *r)
-{
-    if (g_hash_table_size(r->counts) < r->charged) {
-        return true;
-    }
-    if (r->charged >= KT_FAULT_STACKS_MAX ||
-        !kt_budget_take(r->budget, KT_MEM_FAULTS, bytes_of(GROW_BY))) {
-        return false;
-    }
-    r->charged += GROW_BY;
-    return true;
-}
-
-/* (nullable) Find or add the count of a stack. The lock is held. */
-static KtStackCount *count_of(KtRule *r, uint64_t hash)
-{
-    KtStackCount *c = g_hash_table_lookup(r->counts, &hash);
-
-    if (!c && has_room(r)) {
-        c = g_new0(KtStackCount, 1);
-        c->hash = hash;
-        g_hash_table_insert(r->counts, &c->hash, c);
-    }
-    return c;
-}
-
-bool kt_rule_count(KtRule *r, uint64_t hash, uint64_t *n)
-{
-    KtStackCount *c;
-
-    g_mutex_lock(&r->lock);
-    c = count_of(r, hash);
-    *n = c ? ++c->calls : 0;
-    g_mutex_unlock(&r->lock);
-    return c;
-}
-
-void kt_rule_select(KtRule *r, const KtFaultRecord *rec)
-{
-    KtStackCount *c;
-
-    g_mutex_lock(&r->lock);
-    c = count_of(r, rec->hash);
-    if (c && !c->selected++) {
-        c->first = *rec;
-    }
-    g_mutex_unlock(&r->lock);
-}
-
 void kt_rule_clear_counts(KtRule *r)
 {
-    g_mutex_lock(&r->lock);
-    g_hash_table_remove_all(r->counts);
-    g_mutex_unlock(&r->lock);
+    KtStackTable *t = &r->condition->counts;
+
+    g_mutex_lock(&t->lock);
+    g_hash_table_remove_all(t->entries);
+    g_mutex_unlock(&t->lock);
     __atomic_store_n(&r->calls, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&r->done, 0, __ATOMIC_RELAXED);
 }
@@ -191,7 +135,7 @@ void kt_rule_find_functions(KtRule *r, const GsKernel *k)
                                                colon ? colon + 1 : what,
                                                NULL) : NULL;
     }
-    if (kt_task_filter_has_processes(r->tasks)) {
+    if (kt_task_filter_has_processes(r->condition->tasks)) {
         add_fork(r, a, k);
     }
     g_clear_pointer(&r->functions, g_array_unref);
@@ -231,42 +175,20 @@ static bool fail(GError **errp, const char *format, ...)
     return false;
 }
 
-static int find_arg(void *opaque, const char *name)
-{
-    const KtRule *r = opaque;
-
-    return r->prototype ? gs_prototype_find(r->prototype, name) : -1;
-}
-
-static void each_arg(void *opaque, KtConditionOffer *offer, void *to)
-{
-    const KtRule *r = opaque;
-
-    for (unsigned i = 0; r->prototype && i < gs_prototype_n(r->prototype);
-         i++) {
-        const GsParam *p = gs_prototype_param(r->prototype, i);
-
-        if (p->name) {
-            offer(to, p->name);
-        }
-    }
-}
-
 static bool set_condition(KtRule *r, GError **errp)
 {
-    KtCallNames names = {
-        .when = KT_CALL_AT_FAULT, .gfp = &r->faults->gfp, .arg = find_arg,
-        .each_arg = each_arg, .opaque = r, .stacks = r->stacks,
-        .tasks = r->tasks, .caches = r->caches,
-    };
+    g_autoptr(GPtrArray) protos = g_ptr_array_new();
+    const KtCallFunctions functions = { .protos = protos };
+    KtCallCondition *c = r->condition;
 
-    r->inner = kt_stack_rules_add_set(r->stacks, r->faults->allocators);
-    r->inside = kt_stack_rules_add_set(r->stacks, r->faults->insides);
-    if (!r->text->condition) {
-        return true;
+    r->inner = kt_stack_rules_add_set(c->stacks, r->faults->allocators);
+    r->inside = kt_stack_rules_add_set(c->stacks, r->faults->insides);
+    if (r->prototype) {
+        g_ptr_array_add(protos, r->prototype);
     }
-    r->condition = kt_call_condition_new(r->text->condition, &names, errp);
-    return r->condition;
+    return !r->text->condition ||
+           kt_call_condition_compile(c, r->text->condition, KT_CALL_AT_FAULT,
+                                     &r->faults->gfp, &functions, errp);
 }
 
 /* --task: a number is a process, anything else a name. */
@@ -278,9 +200,9 @@ static void set_task(KtRule *r)
 
     r->task_name = r->task_child = -1;
     if (task && g_ascii_isdigit(*task) && !*end && pid <= INT32_MAX) {
-        r->task_child = kt_task_filter_add_process(r->tasks, pid);
+        r->task_child = kt_task_filter_add_process(r->condition->tasks, pid);
     } else if (task) {
-        r->task_name = kt_task_filter_add_name(r->tasks, task);
+        r->task_name = kt_task_filter_add_name(r->condition->tasks, task);
     }
 }
 
@@ -404,16 +326,9 @@ KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
 
     r->refs = 1;
     r->faults = f;
-    r->budget = f->budget;
     r->text = kt_rule_text_new(spec);
-    r->stacks = kt_stack_rules_new(f->budget);
-    r->tasks = kt_task_filter_new();
-    r->scope = (KtCallScope) { r->stacks, r->tasks, &f->layout };
-    r->caches = g_ptr_array_new_with_free_func(
-        (GDestroyNotify)g_pattern_spec_free);
-    r->counts = g_hash_table_new_full(gs_number_hash, g_int64_equal, NULL,
-                                      g_free);
-    g_mutex_init(&r->lock);
+    r->condition = kt_call_condition_new(f->budget, KT_MEM_FAULTS,
+                                         sizeof(KtRuleCount));
     kt_rule_find_functions(r, k);
     set_task(r);
     if (!check_exists(r, k, errp) || !set_value(r, errp) ||
@@ -435,15 +350,9 @@ void kt_rule_unref(KtRule *r)
     if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL)) {
         return;
     }
-    kt_budget_release(r->budget, KT_MEM_FAULTS, bytes_of(r->charged));
     kt_rule_text_unref(r->text);
-    kt_condition_free(r->condition);
-    kt_stack_rules_free(r->stacks);
-    kt_task_filter_free(r->tasks);
-    g_ptr_array_unref(r->caches);
+    kt_call_condition_free(r->condition);
     g_clear_pointer(&r->prototype, gs_prototype_free);
     g_clear_pointer(&r->functions, g_array_unref);
-    g_hash_table_destroy(r->counts);
-    g_mutex_clear(&r->lock);
     g_free(r);
 }

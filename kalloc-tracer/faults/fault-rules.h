@@ -16,31 +16,15 @@
 #define KT_FAULT_RULES_H
 
 #include "kalloc-tracer/calls/point-set.h"
-#include "kalloc-tracer/conditions/call-values.h"
+#include "kalloc-tracer/conditions/call-condition.h"
 #include "kalloc-tracer/kt.h"
 
-/**
- * struct KtFaultOps - reads what a call is about; each returns false if it is
- * not known
- * @call: what conditions of all kinds ask
- * @cache: the kmem_cache at @va
- * @us: the guest's time
- */
-typedef struct KtFaultOps {
-    KtCallOps call;
-    bool (*cache)(void *call, uint64_t va, KtCacheInfo *out);
-    uint64_t (*us)(void *call);
-} KtFaultOps;
-
-/** struct KtFaultCall - a call; @ra: its return address; @to: what is in the
- *  place of the return address, which a tracer of the guest may have replaced;
- *  @sp: the stack pointer at the entry */
+/** struct KtFaultCall - a call. @facts: but layout and prototype, which are the
+ *  rule's; @to: what is in the place of the return address, which a tracer of
+ *  the guest may have replaced */
 typedef struct KtFaultCall {
-    const KtFaultOps *ops;
-    void *opaque;
-    const GsKernel *kernel;
-    uint64_t ra, to, sp;
-    unsigned cpu;
+    KtCallFacts facts;
+    uint64_t to;
 } KtFaultCall;
 
 /** struct KtFaultVerdict - what to do. @fail: return @value at once; @stop:

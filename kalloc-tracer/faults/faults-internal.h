@@ -13,7 +13,6 @@
 #define KT_FAULTS_INTERNAL_H
 
 #include "kalloc-tracer/calls/calls.h"
-#include "kalloc-tracer/conditions/call-names.h"
 #include "kalloc-tracer/faults/fault-points.h"
 #include "kalloc-tracer/faults/fault-rules.h"
 
@@ -25,38 +24,32 @@ typedef struct KtRuleText {
 KtRuleText *kt_rule_text_new(const KtFaultSpec *spec);
 void kt_rule_text_unref(KtRuleText *text);
 
-/** struct KtStackCount - the calls of one stack, see KtFaultStack */
-typedef struct KtStackCount {
-    uint64_t hash, calls, selected;
+/** struct KtRuleCount - the calls of one stack, see KtFaultStack */
+typedef struct KtRuleCount {
+    KtCallCount of;
+    uint64_t selected;
     KtFaultRecord first;
-} KtStackCount;
+} KtRuleCount;
 
 /**
  * struct KtRule - a rule
  * @refs: atomic
  * @faults: not used when the rule is freed, which can be after them
  * @request: number of its request of call points; 0: none
- * @condition: (nullable) @inner, @inside, @task_name, @task_child: numbers of
- *             rules of @stacks and @tasks; -1: none
- * @scope: of @condition
+ * @condition: its counts are KtRuleCount. @inner, @inside, @task_name,
+ *             @task_child: numbers of its rules; -1: none
  * @left_out: functions of its set that it is not about
  * @prototype: (nullable) of its one function
  * @functions: KtFaultFunction; replaced at a boot, while no vCPU reads it
  * @seen: cache: point id -> index in @functions + 1; atomic
  * @calls ... @refused: atomic
- * @lock: of @counts: hash -> KtStackCount; @charged of them are paid for
  */
 typedef struct KtRule {
     int refs;
     uint32_t id, request;
     struct KtFaults *faults;
-    KtBudget *budget;
     KtRuleText *text;
-    KtCondition *condition;
-    KtStackRules *stacks;
-    KtTaskFilter *tasks;
-    GPtrArray *caches;
-    KtCallScope scope;
+    KtCallCondition *condition;
     int inner, inside, task_name, task_child;
     unsigned left_out;
     bool has_value;
@@ -66,9 +59,6 @@ typedef struct KtRule {
     uint32_t seen[256];
     uint64_t calls, selected, done, unknown, divided;
     uint64_t refused[KT_REFUSED__COUNT];
-    GMutex lock;
-    GHashTable *counts;
-    unsigned charged;
 } KtRule;
 
 typedef struct KtFaultCode {
@@ -133,11 +123,6 @@ char *kt_rule_points(const KtRule *r);
 /** kt_rule_clear_counts() - Begin to count anew. */
 void kt_rule_clear_counts(KtRule *r);
 
-/** kt_rule_count() - Count a call of the stack; @n: (out) its number. Returns:
- *  false if there is no room for another stack. */
-bool kt_rule_count(KtRule *r, uint64_t hash, uint64_t *n);
-/** kt_rule_select() - Keep the first selected call of a stack, and count. */
-void kt_rule_select(KtRule *r, const KtFaultRecord *rec);
 /** kt_faults_append() - Append a record to the log, with a reference to the
  *  rule's text. Returns: false if the log is full. */
 bool kt_faults_append(KtFaults *f, KtRuleText *text, const KtFaultRecord *rec);

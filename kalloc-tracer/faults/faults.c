@@ -280,9 +280,9 @@ static KtFaultRule describe(KtRule *r)
     for (unsigned i = 0; i < KT_REFUSED__COUNT; i++) {
         out.refused[i] = load(&r->refused[i]);
     }
-    g_mutex_lock(&r->lock);
-    out.stacks = g_hash_table_size(r->counts);
-    g_mutex_unlock(&r->lock);
+    g_mutex_lock(&r->condition->counts.lock);
+    out.stacks = g_hash_table_size(r->condition->counts.entries);
+    g_mutex_unlock(&r->condition->counts.lock);
     return out;
 }
 

@@ -71,8 +71,8 @@ static KtAnswer irq(void *opaque)
     return KT_NO;
 }
 
-static const KtFaultOps ops = {
-    .call = { word, stack, task, read_memory, irq }, .cache = cache, .us = us,
+static const KtCallOps ops = {
+    word, stack, task, read_memory, irq, us, cache,
 };
 
 static uint64_t number(GHashTable *a, const char *key, int base)
@@ -135,7 +135,8 @@ void enter_statement(TestWorld *w, GHashTable *a)
 
     if (point && stack(&call, &at)) {
         kt_faults_decide(point, &(KtFaultCall) {
-            .ops = &ops, .opaque = &call, .kernel = k, .ra = at.frames[0],
-            .to = at.frames[0], .cpu = number(a, "cpu", 10) }, &verdict);
+            .facts = { .ops = &ops, .opaque = &call, .kernel = k,
+                       .ra = at.frames[0], .cpu = number(a, "cpu", 10) },
+            .to = at.frames[0] }, &verdict);
     }
 }

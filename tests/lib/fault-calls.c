@@ -78,8 +78,8 @@ static KtAnswer irq(void *call)
     return KT_NO;
 }
 
-static const KtFaultOps ops = {
-    .call = { word, stack, task, read_memory, irq }, .cache = cache, .us = us,
+static const KtCallOps ops = {
+    word, stack, task, read_memory, irq, us, cache,
 };
 
 FaultWorld *fault_world_new(void)
@@ -148,7 +148,11 @@ bool fault_call_at(FaultWorld *w, uint64_t va, uint64_t place, uint64_t *value)
     const KtPointSet *set = kt_call_points_set(w->points);
     const KtCallPoint *point = set ? kt_point_set_at(set, va) : NULL;
     uint64_t ra = place < TEXT ? MODULE + 0x10 + place : place;
-    KtFaultCall call = { &ops, w, w->k, ra, ra, 0x9000, 1 };
+    KtFaultCall call = {
+        .facts = { .ops = &ops, .opaque = w, .kernel = w->k, .ra = ra,
+                   .sp = 0x9000, .cpu = 1 },
+        .to = ra,
+    };
     KtFaultVerdict v = { 0 };
     bool any;
 

@@ -79,7 +79,7 @@ static const char *const checked[][2] = {
 
 static void test_checked(void)
 {
-    KtWatchFunctions f = {
+    KtCallFunctions f = {
         .protos = g_ptr_array_new_with_free_func(
             (GDestroyNotify)gs_prototype_free),
     };
@@ -100,7 +100,7 @@ static void test_checked(void)
 
 static void test_no_types(void)
 {
-    KtWatchFunctions f = { .protos = g_ptr_array_new(), .why_not = "a copy" };
+    KtCallFunctions f = { .protos = g_ptr_array_new(), .why_not = "a copy" };
     KtDerefList *l = kt_deref_list_new("a->b", NULL);
     g_autoptr(GError) err = NULL;
 
@@ -223,8 +223,8 @@ static char *text_of(const KtDerefPlan *p, const World *w)
 static unsigned read_call(World *w, const KtDerefPlan *p,
                           const GsPrototype *proto)
 {
-    const KtWatchFacts f = {
-        .call = &w->call, .args = w->args, .proto = proto, .ops = &ops,
+    const KtCallFacts f = {
+        .call = &w->call, .proto = proto, .ops = &ops,
         .opaque = w,
     };
     unsigned bad = kt_deref_read_entry(p, &f, w->extra, &w->call.n_extra);
@@ -314,8 +314,8 @@ static void test_not_returned(void)
     KtDerefPlan *p = plan(proto, "name,ret->f_flags");
     KtDerefPlan *other = plan(proto, "ret->f_flags");
     World w = world();
-    const KtWatchFacts f = {
-        .call = &w.call, .args = w.args, .proto = proto, .ops = &ops,
+    const KtCallFacts f = {
+        .call = &w.call, .proto = proto, .ops = &ops,
         .opaque = &w,
     };
     g_autofree char *got = NULL;

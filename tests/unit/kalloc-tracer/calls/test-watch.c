@@ -55,16 +55,21 @@ static KtAnswer read_irq(void *opaque)
     return KT_UNKNOWN;
 }
 
-static KtWatchFacts facts_of(World *w)
+static uint64_t read_us(void *opaque)
+{
+    return ((World *)opaque)->call.start_ns / 1000;
+}
+
+static KtCallFacts facts_of(World *w)
 {
     static const KtCallOps ops = {
         .word = read_word, .stack = read_stack, .task = read_task,
-        .read = read_memory, .irq = read_irq,
+        .read = read_memory, .irq = read_irq, .us = read_us,
     };
 
-    return (KtWatchFacts) {
-        .call = &w->call, .args = w->args, .ops = &ops, .opaque = w,
-        .layout = &w->layout,
+    return (KtCallFacts) {
+        .call = &w->call, .ops = &ops, .opaque = w, .layout = &w->layout,
+        .ra = w->call.caller, .cpu = w->call.cpu,
     };
 }
 
@@ -115,7 +120,7 @@ static void conditions(void)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
         World w = world();
-        KtWatchFacts facts = facts_of(&w);
+        KtCallFacts facts = facts_of(&w);
         KtWatch *watched = watch(rows[i].condition);
 
         g_assert_cmpint(kt_watch_wants_entry(watched, &facts), ==,
@@ -130,7 +135,7 @@ static void conditions(void)
 static void stacks_are_walked_when_needed(void)
 {
     World w = world();
-    KtWatchFacts facts = facts_of(&w);
+    KtCallFacts facts = facts_of(&w);
     KtWatch *watched = watch("arg0 == 1 && stack(f)");
     KtWatch *later = watch("ret == 1 && stack(f)");
 
@@ -150,7 +155,7 @@ static void errors_and_durations(void)
     const KtWatchSpec spec = { .functions = "f", .errors = true,
                                .longer_ns = 7000 };
     World w = world();
-    KtWatchFacts facts = facts_of(&w);
+    KtCallFacts facts = facts_of(&w);
     KtWatch *watched = kt_watch_new(&spec, NULL, NULL, NULL, NULL);
 
     g_assert_cmpint(kt_watch_wants_return(watched, &facts), ==, KT_NO);

@@ -5,58 +5,61 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/conditions/call-names.h"
+#include "guest-symbols/arch/arch.h"
+#include "guest-symbols/types/prototype.h"
+#include "kalloc-tracer/conditions/call-condition.h"
+#include "tests/lib/deref-types.h"
 #include "tests/lib/test-main.h"
+#include "tests/lib/types-writer.h"
 
-/** struct World - what a condition is compiled with */
-typedef struct World {
-    KtGfp gfp;
-    KtStackRules *stacks;
-    KtTaskFilter *tasks;
-    GPtrArray *caches;
-    KtCallNames names;
-} World;
+static KtCallCondition *condition;
+static KtCallWhen at;
 
-static int arg(void *opaque, const char *name)
+static void begin(KtCallWhen when)
 {
-    return !strcmp(name, "dev") ? 1 : -1;
+    g_clear_pointer(&condition, kt_call_condition_free);
+    condition = kt_call_condition_new(NULL, KT_MEM_CALLS, sizeof(KtCallCount));
+    at = when;
 }
 
-static void world_init(World *w, KtCallWhen when)
+/* (owned) do_filp_open(int dfd, const char *name, struct page *page) */
+static GsPrototype *prototype(void)
 {
-    w->gfp = kt_gfp_find(NULL);
-    w->stacks = kt_stack_rules_new(NULL);
-    w->tasks = kt_task_filter_new();
-    w->caches = g_ptr_array_new_with_free_func(
-        (GDestroyNotify)g_pattern_spec_free);
-    w->names = (KtCallNames) {
-        .when = when, .gfp = &w->gfp, .arg = arg, .stacks = w->stacks,
-        .tasks = w->tasks, .caches = w->caches,
-    };
+    g_autoptr(GBytes) bytes = deref_types();
+    g_autoptr(GsBtf) btf = gs_btf_new(g_bytes_get_data(bytes, NULL),
+                                      g_bytes_get_size(bytes), NULL);
+    const char *why;
+
+    return gs_prototype_new(btf, &gs_arch_x86_64, "do_filp_open", &why);
 }
 
-static void world_deinit(World *w)
+static bool compile(const char *text, GError **errp)
 {
-    kt_stack_rules_free(w->stacks);
-    kt_task_filter_free(w->tasks);
-    g_ptr_array_unref(w->caches);
+    const KtGfp gfp = kt_gfp_find(NULL);
+    g_autoptr(GPtrArray) protos = g_ptr_array_new_with_free_func(
+        (GDestroyNotify)gs_prototype_free);
+    const KtCallFunctions functions = { .protos = protos };
+
+    g_clear_pointer(&condition->code, kt_condition_free);
+    g_ptr_array_add(protos, prototype());
+    return kt_call_condition_compile(condition, text, at, &gfp, &functions,
+                                     errp);
 }
 
-static bool uses(World *w, const char *text, unsigned var)
+static bool uses(const char *text, unsigned var)
 {
     g_autoptr(GError) err = NULL;
-    g_autoptr(KtCondition) c = kt_call_condition_new(text, &w->names, &err);
 
+    compile(text, &err);
     g_assert_no_error(err);
-    return kt_condition_uses(c, var);
+    return kt_condition_uses(condition->code, var);
 }
 
-static void refused(World *w, const char *text, const char *why)
+static void refused(const char *text, const char *why)
 {
     g_autoptr(GError) err = NULL;
-    KtCondition *c = kt_call_condition_new(text, &w->names, &err);
 
-    g_assert_null(c);
+    g_assert_false(compile(text, &err));
     if (!strstr(err->message, why)) {
         g_error("%s: '%s' is not in '%s'", text, why, err->message);
     }
@@ -64,40 +67,36 @@ static void refused(World *w, const char *text, const char *why)
 
 static void variables(void)
 {
-    World w;
-
-    world_init(&w, KT_CALL_AT_FAULT);
+    begin(KT_CALL_AT_FAULT);
     for (unsigned i = 0; i < KT_CALL_VAR_RET; i++) {
-        g_assert_true(uses(&w, kt_call_variable_name(i), i));
+        g_assert_true(uses(kt_call_variable_name(i), i));
         g_assert_cmpuint(strlen(kt_call_variable_help(i)), >, 0);
     }
-    g_assert_true(uses(&w, "dev", KT_CALL_VAR_ARG1));
-    refused(&w, "ret", "no name 'ret'");
-    refused(&w, "siez > 1", "did you mean size");
-    world_deinit(&w);
-    world_init(&w, KT_CALL_AT_RETURN);
-    g_assert_true(uses(&w, "failed", KT_CALL_VAR_FAILED));
-    refused(&w, "times == 1", "no name 'times'");
-    world_deinit(&w);
+    g_assert_true(uses("name", KT_CALL_VAR_ARG1));
+    refused("ret", "no name 'ret'");
+    refused("siez > 1", "did you mean size");
+    begin(KT_CALL_AT_RETURN);
+    g_assert_true(uses("failed", KT_CALL_VAR_FAILED));
+    g_assert_true(uses("name", KT_CALL_NAMED_ARG));
+    refused("times == 1", "no name 'times'");
+    g_clear_pointer(&condition, kt_call_condition_free);
 }
 
 static void functions(void)
 {
-    World w;
-
-    world_init(&w, KT_CALL_AT_FAULT);
-    g_assert_true(uses(&w, "caller(f)", KT_CALL_STACK_RULE));
-    g_assert_true(uses(&w, "stack(f)", KT_CALL_STACK_RULE + 1));
-    g_assert_true(uses(&w, "stack(\"mod:m\")", KT_CALL_STACK_RULE + 2));
-    g_assert_true(uses(&w, "mod(\"m\")", KT_CALL_STACK_RULE + 3));
-    g_assert_true(uses(&w, "!caller(f)", KT_CALL_STACK_RULE));
-    g_assert_true(uses(&w, "task(\"ins*\")", KT_CALL_TASK_NAME));
-    g_assert_true(uses(&w, "child(12)", KT_CALL_TASK_CHILD));
-    g_assert_true(uses(&w, "cache(\"kmalloc-*\")", KT_CALL_CACHE));
-    refused(&w, "child(x)", "child(): expected the pid of a process");
-    refused(&w, "child(0)", "child(): expected the pid of a process");
-    refused(&w, "chidl(1)", "did you mean child");
-    world_deinit(&w);
+    begin(KT_CALL_AT_FAULT);
+    g_assert_true(uses("caller(f)", KT_CALL_STACK_RULE));
+    g_assert_true(uses("stack(f)", KT_CALL_STACK_RULE + 1));
+    g_assert_true(uses("stack(\"mod:m\")", KT_CALL_STACK_RULE + 2));
+    g_assert_true(uses("mod(\"m\")", KT_CALL_STACK_RULE + 3));
+    g_assert_true(uses("!caller(f)", KT_CALL_STACK_RULE));
+    g_assert_true(uses("task(\"ins*\")", KT_CALL_TASK_NAME));
+    g_assert_true(uses("child(12)", KT_CALL_TASK_CHILD));
+    g_assert_true(uses("cache(\"kmalloc-*\")", KT_CALL_CACHE));
+    refused("child(x)", "child(): expected the pid of a process");
+    refused("child(0)", "child(): expected the pid of a process");
+    refused("chidl(1)", "did you mean child");
+    g_clear_pointer(&condition, kt_call_condition_free);
 }
 
 static void constants(void)

@@ -62,7 +62,7 @@ static KtStackFacts facts_of(const Place *p, uint64_t at, GsStop stop,
 
 static uint64_t hash_of(const Place *p, uint64_t at, GsStop stop, unsigned n)
 {
-    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL);
+    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL, KT_MEM_FAULTS);
 
     return facts_of(p, at, stop, n, r).hash;
 }
@@ -81,7 +81,7 @@ static void the_same_elsewhere(void)
  * before it does. */
 static void cut_stacks(void)
 {
-    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL);
+    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL, KT_MEM_FAULTS);
 
     g_assert_cmphex(hash_of(&here, 0x20, GS_STOP_USER, 4), ==,
                     hash_of(&here, 0x20, GS_STOP_BAD_FRAME, 4));
@@ -92,7 +92,7 @@ static void cut_stacks(void)
 
 static void interrupts(void)
 {
-    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL);
+    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL, KT_MEM_FAULTS);
     GsKernel *k = kernel(0, here.module);
     uint64_t one[] = {
         0xffffffff81001010, 0xffffffff81004010, 0xffffffff81005010,
@@ -129,7 +129,7 @@ static void rules(void)
         { KT_STACK_CALLER_MODULE, "ka_test", true },
         { KT_STACK_CALLER_MODULE, "other", false },
     };
-    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL);
+    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL, KT_MEM_FAULTS);
     g_autoptr(GHashTable) set = g_hash_table_new(g_str_hash, g_str_equal);
     KtStackFacts f;
     int i, in_set;
@@ -151,7 +151,7 @@ static void rules(void)
 
 static void too_many(void)
 {
-    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL);
+    g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL, KT_MEM_FAULTS);
 
     for (int i = 0; i < KT_STACK_RULES_MAX; i++) {
         g_autofree char *name = g_strdup_printf("f%d", i);

@@ -365,7 +365,7 @@ static bool add_locked(KtCallPoints *p, KtPointRequest *r, GError **errp)
         !has_room(p, found->len, errp)) {
         return false;
     }
-    p->last_request = r->id;
+    p->last_request++;
     g_ptr_array_add(p->requests, kt_point_request_ref(r));
     add_points(p, r, found);
     if (found->len) {
@@ -382,7 +382,7 @@ uint32_t kt_call_points_add(KtCallPoints *p, const KtPointSpec *spec,
     bool added;
 
     g_mutex_lock(&p->lock);
-    r = new_request(spec, p->last_request + 1);
+    r = new_request(spec, spec->id ? spec->id : p->last_request + 1);
     id = r->id;
     added = add_locked(p, r, errp);
     g_mutex_unlock(&p->lock);
@@ -551,8 +551,8 @@ void kt_call_points_define(KtCallPoints *p, KtPointId id,
     g_mutex_unlock(&p->lock);
 }
 
-void kt_call_points_foreach_request(KtCallPoints *p, KtPointRequestFn fn,
-                                    void *opaque)
+void kt_call_points_foreach_request(KtCallPoints *p, KtPointUse use,
+                                    KtPointRequestFn fn, void *opaque)
 {
     bool more = true;
 
@@ -560,7 +560,8 @@ void kt_call_points_foreach_request(KtCallPoints *p, KtPointRequestFn fn,
     for (unsigned i = 0; more && i < p->requests->len; i++) {
         KtPointRequest *r = p->requests->pdata[i];
 
-        more = fn(&(KtPointRequestInfo) { r, points_of(p, r) }, opaque);
+        more = r->use != use ||
+               fn(&(KtPointRequestInfo) { r, points_of(p, r) }, opaque);
     }
     g_mutex_unlock(&p->lock);
 }

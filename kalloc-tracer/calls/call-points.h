@@ -59,6 +59,7 @@ const KtPointSet *kt_call_points_set(const KtCallPoints *p);
  *        values that are read at the calls of a point. Called with the table's
  *        lock held, whenever the set of points is made anew, for each point
  *        whose newest request this is
+ * @id: the number of the request; 0: the next one of the table
  */
 typedef struct KtPointSpec {
     const char *text;
@@ -66,6 +67,7 @@ typedef struct KtPointSpec {
     void *opaque;
     GDestroyNotify free;
     KtPointPlanFn plan;
+    uint32_t id;
 } KtPointSpec;
 
 /**
@@ -120,10 +122,10 @@ typedef struct KtPointRequestInfo {
     unsigned n_points;
 } KtPointRequestInfo;
 typedef bool (*KtPointRequestFn)(const KtPointRequestInfo *info, void *opaque);
-/** kt_call_points_foreach_request() - Call @fn for each request, the oldest
- *  first, until it returns false; under the table's lock. */
-void kt_call_points_foreach_request(KtCallPoints *p, KtPointRequestFn fn,
-                                    void *opaque);
+/** kt_call_points_foreach_request() - Call @fn for each request of @use, the
+ *  oldest first, until it returns false; under the table's lock. */
+void kt_call_points_foreach_request(KtCallPoints *p, KtPointUse use,
+                                    KtPointRequestFn fn, void *opaque);
 typedef bool (*KtPointFn)(const KtCallPoint *point, void *opaque);
 /** kt_call_points_foreach() - Call @fn for each point, by id, until it returns
  *  false; under the table's lock. */

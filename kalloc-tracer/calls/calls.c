@@ -51,16 +51,15 @@ void kt_calls_configure(KtTracer *t, uint64_t bytes, unsigned n_cpus)
 
 static bool begin_watch(const KtPointRequestInfo *info, void *opaque)
 {
-    if (info->request->use == KT_POINT_WATCH) {
-        kt_watch_begin_boot(info->request->opaque, opaque);
-    }
+    kt_watch_begin_boot(info->request->opaque, opaque);
     return true;
 }
 
 void kt_calls_begin_boot(KtCalls *c, const GsKernel *k)
 {
     c->layout = kt_call_layout_find(k);
-    kt_call_points_foreach_request(c->points, begin_watch, (void *)k);
+    kt_call_points_foreach_request(c->points, KT_POINT_WATCH, begin_watch,
+                                   (void *)k);
     kt_call_points_begin_boot(c->points, k);
 }
 
@@ -98,13 +97,10 @@ static bool change_module(const KtPointRequestInfo *info, void *opaque)
 {
     ModuleChange *change = opaque;
 
-    if (info->request->use == KT_POINT_WATCH) {
-        KtWatch *w = info->request->opaque;
+    KtWatch *w = info->request->opaque;
 
-        kt_watch_set_module(w, change->module);
-        change->watched |= w->module &&
-                           !strcmp(w->module, change->module->name);
-    }
+    kt_watch_set_module(w, change->module);
+    change->watched |= w->module && !strcmp(w->module, change->module->name);
     return true;
 }
 
@@ -118,7 +114,8 @@ bool kt_calls_module(KtCalls *c, const GsKernel *k, uint64_t module_va,
         return false;
     }
     module.live = added;
-    kt_call_points_foreach_request(c->points, change_module, &change);
+    kt_call_points_foreach_request(c->points, KT_POINT_WATCH, change_module,
+                                   &change);
     if (added) {
         kt_call_points_add_module(c->points, module_va);
     } else {
@@ -202,8 +199,7 @@ static bool list_watch(const KtPointRequestInfo *info, void *opaque)
     const ListWatches *l = opaque;
     const KtWatch *w = info->request->opaque;
 
-    return info->request->use != KT_POINT_WATCH ||
-           l->fn(&(KtWatchInfo) { info->request->id, w->text, info->n_points },
+    return l->fn(&(KtWatchInfo) { info->request->id, w->text, info->n_points },
                  l->opaque);
 }
 
@@ -211,7 +207,8 @@ void kt_calls_requests(KtTracer *t, KtWatchFn fn, void *opaque)
 {
     ListWatches l = { fn, opaque };
 
-    kt_call_points_foreach_request(kt_tracer_calls(t)->points, list_watch, &l);
+    kt_call_points_foreach_request(kt_tracer_calls(t)->points, KT_POINT_WATCH,
+                                   list_watch, &l);
 }
 
 typedef struct ListPoints {

@@ -23,7 +23,7 @@ typedef const struct KtDerefPlan *(*KtPointPlanFn)(
 
 /**
  * struct KtPointRequest - what somebody asked for
- * @id: its number; numbers are not used again
+ * @id: its number among those of its @use; numbers are not used again
  * @use: KT_POINT_WATCH or KT_POINT_FAULT
  * @text: the patterns, joined by ","
  * @pattern: (owned) names or globs of functions, each perhaps with "module:"

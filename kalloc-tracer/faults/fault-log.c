@@ -197,8 +197,15 @@ static GPtrArray *list_counts(KtStackTable *t)
     return list;
 }
 
-static bool each_count(KtRule *r, KtFaultStackFn fn, void *opaque)
+typedef struct EachStack {
+    KtFaultStackFn fn;
+    void *opaque;
+} EachStack;
+
+static bool each_stack(const KtPointRequestInfo *info, void *opaque)
 {
+    const EachStack *each = opaque;
+    KtRule *r = info->request->opaque;
     KtStackTable *t = &r->condition->counts;
     g_autoptr(GPtrArray) list = NULL;
     bool more = true;
@@ -208,8 +215,9 @@ static bool each_count(KtRule *r, KtFaultStackFn fn, void *opaque)
     for (unsigned i = 0; i < list->len && more; i++) {
         const KtRuleCount *c = g_ptr_array_index(list, i);
 
-        more = fn(&(KtFaultStack) { r->id, c->of.hash, c->of.calls,
-                                    c->selected, c->first }, opaque);
+        more = each->fn(&(KtFaultStack) { r->id, c->of.hash, c->of.calls,
+                                          c->selected, c->first },
+                        each->opaque);
     }
     g_mutex_unlock(&t->lock);
     return more;
@@ -217,12 +225,5 @@ static bool each_count(KtRule *r, KtFaultStackFn fn, void *opaque)
 
 void kt_faults_stacks(KtTracer *t, KtFaultStackFn fn, void *opaque)
 {
-    KtFaults *f = kt_faults_of(t);
-    bool more = true;
-
-    g_mutex_lock(&f->lock);
-    for (unsigned i = 0; i < f->rules->len && more; i++) {
-        more = each_count(g_ptr_array_index(f->rules, i), fn, opaque);
-    }
-    g_mutex_unlock(&f->lock);
+    kt_faults_rules(t, each_stack, &(EachStack) { fn, opaque });
 }

@@ -42,17 +42,6 @@ void kt_rule_text_unref(KtRuleText *text)
     g_atomic_rc_box_release_full(text, text_clear);
 }
 
-void kt_rule_clear_counts(KtRule *r)
-{
-    KtStackTable *t = &r->condition->counts;
-
-    g_mutex_lock(&t->lock);
-    g_hash_table_remove_all(t->entries);
-    g_mutex_unlock(&t->lock);
-    __atomic_store_n(&r->calls, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&r->done, 0, __ATOMIC_RELAXED);
-}
-
 /* ---- functions ---------------------------------------------------------- */
 
 static bool is_set(const KtRule *r)
@@ -322,9 +311,8 @@ static bool check_functions(const KtRule *r, const GsKernel *k, GError **errp)
 KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
                     GError **errp)
 {
-    g_autoptr(KtRule) r = g_new0(KtRule, 1);
+    KtRule *r = g_new0(KtRule, 1);
 
-    r->refs = 1;
     r->faults = f;
     r->text = kt_rule_text_new(spec);
     r->condition = kt_call_condition_new(f->budget, KT_MEM_FAULTS,
@@ -333,23 +321,17 @@ KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
     set_task(r);
     if (!check_exists(r, k, errp) || !set_value(r, errp) ||
         !set_condition(r, errp) || !check_functions(r, k, errp)) {
+        kt_fault_rule_free(r);
         return NULL;
     }
     kt_rule_find_functions(r, k);       /* the condition may need forks */
-    return g_steal_pointer(&r);
-}
-
-KtRule *kt_rule_ref(KtRule *r)
-{
-    __atomic_fetch_add(&r->refs, 1, __ATOMIC_RELAXED);
     return r;
 }
 
-void kt_rule_unref(KtRule *r)
+void kt_fault_rule_free(void *rule)
 {
-    if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL)) {
-        return;
-    }
+    KtRule *r = rule;
+
     kt_rule_text_unref(r->text);
     kt_call_condition_free(r->condition);
     g_clear_pointer(&r->prototype, gs_prototype_free);

@@ -2,12 +2,12 @@
 /*
  * The inside of faults: rules, and what a tracer has of them.
  *
- *     KtFaults ---- rules[] ----> KtRule <---- request of a call point
- *         |                         |
- *         '-- log[] -- spec --------'   (each has a reference)
+ *     request of call points ----> KtRule ---- text
+ *                                               | (each has a reference)
+ *     KtFaults ---- log[] ----------------------'
  *
- * A rule lives until the last reference is dropped: a published set of call
- * points keeps its requests, and these their rules.
+ * The table of call points has the rules: a rule belongs to its request, which
+ * lives as long as a published set of call points has it.
  */
 #ifndef KT_FAULTS_INTERNAL_H
 #define KT_FAULTS_INTERNAL_H
@@ -33,9 +33,7 @@ typedef struct KtRuleCount {
 
 /**
  * struct KtRule - a rule
- * @refs: atomic
  * @faults: not used when the rule is freed, which can be after them
- * @request: number of its request of call points; 0: none
  * @condition: its counts are KtRuleCount. @inner, @inside, @task_name,
  *             @task_child: numbers of its rules; -1: none
  * @left_out: functions of its set that it is not about
@@ -45,8 +43,7 @@ typedef struct KtRuleCount {
  * @calls ... @refused: atomic
  */
 typedef struct KtRule {
-    int refs;
-    uint32_t id, request;
+    uint32_t id;
     struct KtFaults *faults;
     KtRuleText *text;
     KtCallCondition *condition;
@@ -68,7 +65,7 @@ typedef struct KtFaultCode {
 /**
  * struct KtFaults - the faults of a tracer
  * @allocators, @insides: sets of names of functions
- * @lock: of @rules (KtRule*), @next, and the log
+ * @lock: of @next, the number of the next rule, and of the log
  * @log: KtFaultRecord*; @log_text: the KtRuleText of each
  * @save_lock: only one thread writes to the journal; locked before @lock
  * @saved, @saved_full: what is in the journal: the first records, that the log
@@ -89,7 +86,6 @@ typedef struct KtFaults {
     bool off;
     GHashTable *allocators, *insides;
     GMutex lock;
-    GPtrArray *rules;
     uint32_t next;
     GPtrArray *log, *log_text;
     bool log_full;
@@ -110,19 +106,19 @@ typedef struct KtFaults {
 /** kt_faults_of() - (borrowed for the tracer's life) Return the faults. */
 KtFaults *kt_faults_of(KtTracer *t);
 
-KtRule *kt_rule_ref(KtRule *r);
-void kt_rule_unref(KtRule *r);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtRule, kt_rule_unref)
 /** kt_rule_new() - (owned) Make a rule of @spec, without a number. */
 KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
                     GError **errp);
+/** kt_fault_rule_free() - Free a rule; a GDestroyNotify. */
+void kt_fault_rule_free(void *rule);
 /** kt_rule_find_functions() - Find the rule's functions in a kernel. */
 void kt_rule_find_functions(KtRule *r, const GsKernel *k);
 /** kt_rule_points() - (owned) Return the text of its request of points. */
 char *kt_rule_points(const KtRule *r);
-/** kt_rule_clear_counts() - Begin to count anew. */
-void kt_rule_clear_counts(KtRule *r);
 
+/** kt_faults_rules() - Call @fn for each rule (the @opaque of its request),
+ *  until it returns false; under the lock of the call points. */
+void kt_faults_rules(KtTracer *t, KtPointRequestFn fn, void *opaque);
 /** kt_faults_append() - Append a record to the log, with a reference to the
  *  rule's text. Returns: false if the log is full. */
 bool kt_faults_append(KtFaults *f, KtRuleText *text, const KtFaultRecord *rec);

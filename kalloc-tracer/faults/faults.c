@@ -18,7 +18,6 @@ static void *new_faults(KtBudget *budget)
 
     f->budget = budget;
     f->insides = kt_fault_insides();
-    f->rules = g_ptr_array_new_with_free_func((GDestroyNotify)kt_rule_unref);
     f->log = g_ptr_array_new_with_free_func(g_free);
     f->log_text =
         g_ptr_array_new_with_free_func((GDestroyNotify)kt_rule_text_unref);
@@ -32,12 +31,10 @@ static void *new_faults(KtBudget *budget)
     return f;
 }
 
-/* Rules that call points have are freed with these. */
 static void free_faults(void *part)
 {
     KtFaults *f = part;
 
-    g_ptr_array_unref(f->rules);
     g_ptr_array_unref(f->log);
     g_ptr_array_unref(f->log_text);
     g_array_unref(f->ranges);
@@ -69,6 +66,12 @@ static KtFaults *prepare(KtTracer *t)
     }
     g_mutex_unlock(&f->lock);
     return f;
+}
+
+void kt_faults_rules(KtTracer *t, KtPointRequestFn fn, void *opaque)
+{
+    kt_call_points_foreach_request(kt_tracer_calls(t)->points, KT_POINT_FAULT,
+                                   fn, opaque);
 }
 
 /* ---- boots -------------------------------------------------------------- */
@@ -121,6 +124,21 @@ static void find_slab_panic(KtFaults *f, const GsKernel *k)
                     bit >= 0 && bit < 32 ? 1u << bit : SLAB_PANIC;
 }
 
+/* Find the functions of a rule, and begin to count anew. */
+static bool begin_rule(const KtPointRequestInfo *info, void *k)
+{
+    KtRule *r = info->request->opaque;
+    KtStackTable *t = &r->condition->counts;
+
+    kt_rule_find_functions(r, k);
+    g_mutex_lock(&t->lock);
+    g_hash_table_remove_all(t->entries);
+    g_mutex_unlock(&t->lock);
+    __atomic_store_n(&r->calls, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->done, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
 void kt_faults_begin_boot(KtTracer *t, const GsKernel *k)
 {
     KtFaults *f = prepare(t);
@@ -130,14 +148,7 @@ void kt_faults_begin_boot(KtTracer *t, const GsKernel *k)
     find_ranges(f, k);
     find_state(f, k);
     find_slab_panic(f, k);
-    g_mutex_lock(&f->lock);
-    for (unsigned i = 0; i < f->rules->len; i++) {
-        KtRule *r = g_ptr_array_index(f->rules, i);
-
-        kt_rule_find_functions(r, k);
-        kt_rule_clear_counts(r);
-    }
-    g_mutex_unlock(&f->lock);
+    kt_faults_rules(t, begin_rule, (void *)k);
 }
 
 /* ---- rules -------------------------------------------------------------- */
@@ -148,35 +159,22 @@ static bool fail(GError **errp, const char *text)
     return false;
 }
 
+static bool count_rule(const KtPointRequestInfo *info, void *n)
+{
+    ++*(unsigned *)n;
+    return true;
+}
+
 static bool may_add(KtFaults *f, GError **errp)
 {
-    unsigned n;
+    unsigned n = 0;
 
     if (f->off) {
         return fail(errp, "the plugin runs with faults=off");
     }
-    g_mutex_lock(&f->lock);
-    n = f->rules->len;
-    g_mutex_unlock(&f->lock);
+    kt_faults_rules(f->tracer, count_rule, &n);
     return n < KT_FAULT_RULES_MAX ||
            fail(errp, "there are 64 rules already; ka fault del removes some");
-}
-
-static void drop_rule(gpointer rule)
-{
-    kt_rule_unref(rule);
-}
-
-/* Ask for the call points of a rule. From then on vCPUs can use the rule. */
-static bool arm(KtFaults *f, KtRule *r, GError **errp)
-{
-    g_autofree char *text = kt_rule_points(r);
-
-    r->request = kt_call_points_add(kt_tracer_calls(f->tracer)->points,
-                                    &(KtPointSpec) {
-        .text = text, .use = KT_POINT_FAULT, .opaque = kt_rule_ref(r),
-        .free = drop_rule }, errp);
-    return r->request;
 }
 
 uint32_t kt_faults_add(KtTracer *t, const GsKernel *k, const KtFaultSpec *spec,
@@ -184,55 +182,31 @@ uint32_t kt_faults_add(KtTracer *t, const GsKernel *k, const KtFaultSpec *spec,
 {
     KtFaults *f = prepare(t);
     KtRule *r = may_add(f, errp) ? kt_rule_new(f, k, spec, errp) : NULL;
+    g_autofree char *text = r ? kt_rule_points(r) : NULL;
+    uint32_t id;
 
     if (!r) {
         return 0;
     }
     g_mutex_lock(&f->lock);
-    r->id = f->next;
+    r->id = id = f->next;
     g_mutex_unlock(&f->lock);
-    if (!arm(f, r, errp)) {
-        kt_rule_unref(r);
+    /* From now on vCPUs can use the rule. */
+    if (!kt_call_points_add(kt_tracer_calls(t)->points, &(KtPointSpec) {
+            .text = text, .use = KT_POINT_FAULT, .id = id, .opaque = r,
+            .free = kt_fault_rule_free }, errp)) {
         return 0;
     }
     g_mutex_lock(&f->lock);
     f->next++;
-    g_ptr_array_add(f->rules, r);
     g_mutex_unlock(&f->lock);
-    return r->id;
-}
-
-/* (owned, nullable) Remove the first rule with that number, any if it is 0. */
-static KtRule *steal_rule(KtFaults *f, uint32_t id)
-{
-    KtRule *found = NULL;
-
-    g_mutex_lock(&f->lock);
-    for (unsigned i = 0; i < f->rules->len && !found; i++) {
-        KtRule *r = g_ptr_array_index(f->rules, i);
-
-        if (!id || r->id == id) {
-            found = kt_rule_ref(r);
-            g_ptr_array_remove_index(f->rules, i);
-        }
-    }
-    g_mutex_unlock(&f->lock);
-    return found;
+    return id;
 }
 
 unsigned kt_faults_remove(KtTracer *t, uint32_t id)
 {
-    KtFaults *f = kt_faults_of(t);
-    unsigned n = 0;
-    KtRule *r;
-
-    while ((r = steal_rule(f, id))) {
-        kt_call_points_remove(kt_tracer_calls(t)->points, KT_POINT_FAULT,
-                              r->request);
-        kt_rule_unref(r);
-        n++;
-    }
-    return n;
+    return kt_call_points_remove(kt_tracer_calls(t)->points, KT_POINT_FAULT,
+                                 id);
 }
 
 void kt_faults_set_seed(KtTracer *t, uint64_t seed)
@@ -286,18 +260,22 @@ static KtFaultRule describe(KtRule *r)
     return out;
 }
 
+typedef struct EachRule {
+    KtFaultRuleFn fn;
+    void *opaque;
+} EachRule;
+
+static bool each_rule(const KtPointRequestInfo *info, void *opaque)
+{
+    const EachRule *each = opaque;
+    KtFaultRule rule = describe(info->request->opaque);
+
+    return each->fn(&rule, each->opaque);
+}
+
 void kt_faults_foreach(KtTracer *t, KtFaultRuleFn fn, void *opaque)
 {
-    KtFaults *f = kt_faults_of(t);
-    bool more = true;
-
-    g_mutex_lock(&f->lock);
-    for (unsigned i = 0; i < f->rules->len && more; i++) {
-        KtFaultRule rule = describe(g_ptr_array_index(f->rules, i));
-
-        more = fn(&rule, opaque);
-    }
-    g_mutex_unlock(&f->lock);
+    kt_faults_rules(t, each_rule, &(EachRule) { fn, opaque });
 }
 
 void kt_fault_point_each(KtTracer *t, const GsKernel *k, const char *point,

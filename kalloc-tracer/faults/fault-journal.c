@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The log of faults and the journal: records that are not written yet go into
- * frames, and frames become records again. See fault-frame.h.
+ * frames, and frames become records again. See fault-journal.h.
  *
  *     log --kt_faults_save()--> frames --> journal --> kt_faults_replay()
  *
@@ -9,10 +9,266 @@
  */
 #include "kalloc-tracer/faults/fault-journal.h"
 
-#include "kalloc-tracer/faults/fault-frame.h"
+#include <string.h>
+
+#include "kalloc-tracer/tracer/frame-ids.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-/* ---- writing ------------------------------------------------------------- */
+/* Flag of a frame. */
+#define FULL 1u
+
+/* Flags of a rule. */
+enum {
+    HAS_CONDITION = 1, HAS_VALUE = 2, HAS_MODULE = 4, HAS_TASK = 8,
+    EARLY = 16, FORCE = 32, RULE_FLAGS = 63,
+};
+
+static void clear_entry(gpointer p)
+{
+    kt_rule_text_unref(((KtFaultEntry *)p)->text);
+}
+
+void kt_fault_batch_init(KtFaultBatch *b)
+{
+    *b = (KtFaultBatch) {
+        .entry = g_array_new(FALSE, FALSE, sizeof(KtFaultEntry)),
+        .names = g_string_chunk_new(64),
+    };
+    g_array_set_clear_func(b->entry, clear_entry);
+}
+
+void kt_fault_batch_deinit(KtFaultBatch *b)
+{
+    g_array_unref(b->entry);
+    g_string_chunk_free(b->names);
+}
+
+static const KtFaultEntry *entry_at(const KtFaultBatch *b, unsigned i)
+{
+    return &g_array_index(b->entry, KtFaultEntry, i);
+}
+
+/* ---- writing a frame ---------------------------------------------------- */
+
+static void write_string(GsOut *out, const char *text)
+{
+    if (text) {
+        gs_out_text(out, text);
+    }
+}
+
+static void write_rule(uint32_t id, const KtFaultSpec *s, GsOut *out)
+{
+    gs_out_varint(out, id);
+    gs_out_varint(out, s->times);
+    gs_out_u8(out, s->action);
+    gs_out_u8(out, (s->condition ? HAS_CONDITION : 0) |
+                   (s->value ? HAS_VALUE : 0) | (s->module ? HAS_MODULE : 0) |
+                   (s->task ? HAS_TASK : 0) | (s->early ? EARLY : 0) |
+                   (s->force ? FORCE : 0));
+    gs_out_text(out, s->what);
+    write_string(out, s->condition);
+    write_string(out, s->value);
+    write_string(out, s->module);
+    write_string(out, s->task);
+}
+
+/* (owned) Write the rules of the records, each once. Return their places: text
+ * -> its number in the frame. */
+static GHashTable *write_rules(const KtFaultBatch *b, GsOut *out)
+{
+    GHashTable *place = g_hash_table_new(NULL, NULL);
+    g_autoptr(GPtrArray) first = g_ptr_array_new();
+
+    for (unsigned i = 0; i < b->entry->len; i++) {
+        const KtFaultEntry *e = entry_at(b, i);
+
+        if (!g_hash_table_contains(place, e->text)) {
+            g_hash_table_insert(place, e->text, GUINT_TO_POINTER(first->len));
+            g_ptr_array_add(first, (void *)e);
+        }
+    }
+    gs_out_varint(out, first->len);
+    for (unsigned i = 0; i < first->len; i++) {
+        const KtFaultEntry *e = first->pdata[i];
+
+        write_rule(e->record.rule, &e->text->spec, out);
+    }
+    return place;
+}
+
+static void write_record(KtTracer *t, const KtFaultRecord *r,
+                         const KtFaultRecord *before, GsOut *out)
+{
+    bool same = before->function && !strcmp(before->function, r->function);
+
+    gs_out_step(out, before->us, r->us);
+    gs_out_u64(out, r->hash);
+    gs_out_varint(out, r->n);
+    gs_out_varint(out, r->times);
+    gs_out_varint(out, r->value);
+    gs_out_varint(out, r->size);
+    gs_out_varint(out, r->flags);
+    gs_out_u8(out, r->chance);
+    gs_out_u8(out, r->cut);
+    gs_out_varint(out, r->cpu);
+    gs_out_text(out, same ? "" : r->function);
+    for (unsigned i = 0; i < KT_FAULT_ARGS; i++) {
+        gs_out_varint(out, r->arg[i]);
+    }
+    kt_frame_write_task(t, r->task, before->task, out);
+    kt_frame_write_stack(t, r->stack, before->stack, out);
+}
+
+void kt_fault_frame_write(KtTracer *t, const KtFaultBatch *b, GsOut *out)
+{
+    g_autoptr(GHashTable) place = NULL;
+    const KtFaultRecord none = { 0 }, *before = &none;
+
+    gs_out_u8(out, b->full ? FULL : 0);
+    place = write_rules(b, out);
+    gs_out_varint(out, b->entry->len);
+    for (unsigned i = 0; i < b->entry->len; i++) {
+        const KtFaultEntry *e = entry_at(b, i);
+
+        gs_out_varint(out, GPOINTER_TO_UINT(g_hash_table_lookup(place,
+                                                                e->text)));
+        write_record(t, &e->record, before, out);
+        before = &e->record;
+    }
+}
+
+/* ---- reading a frame ---------------------------------------------------- */
+
+/** struct Rule - a rule of a frame */
+typedef struct Rule {
+    uint32_t id;
+    KtRuleText *text;
+} Rule;
+
+static void clear_rule(gpointer p)
+{
+    kt_rule_text_unref(((Rule *)p)->text);
+}
+
+/* (owned) Read a string; "" if it is malformed. */
+static char *read_string(GsBytes *in)
+{
+    uint64_t len = gs_bytes_varint(in, UINT32_MAX);
+    const uint8_t *at = gs_bytes_take(in, len);
+    char *text = at ? g_strndup((const char *)at, len) : g_strdup("");
+
+    for (char *c = text; *c; c++) {
+        *c = g_ascii_isprint(*c) ? *c : '?';
+    }
+    return text;
+}
+
+static char *read_optional(GsBytes *in, bool there)
+{
+    return there ? read_string(in) : NULL;
+}
+
+static void read_rule(GsBytes *in, GArray *rules)
+{
+    Rule rule = { .id = gs_bytes_varint(in, UINT32_MAX) };
+    KtFaultSpec s = { .times = gs_bytes_varint(in, UINT64_MAX) };
+    g_autofree char *what = NULL, *condition = NULL, *value = NULL;
+    g_autofree char *module = NULL, *task = NULL;
+    unsigned flags;
+
+    s.action = gs_bytes_varint(in, KT_FAULT_DO__COUNT - 1);
+    flags = gs_bytes_varint(in, RULE_FLAGS);
+    s.early = flags & EARLY;
+    s.force = flags & FORCE;
+    s.what = what = read_string(in);
+    s.condition = condition = read_optional(in, flags & HAS_CONDITION);
+    s.value = value = read_optional(in, flags & HAS_VALUE);
+    s.module = module = read_optional(in, flags & HAS_MODULE);
+    s.task = task = read_optional(in, flags & HAS_TASK);
+    rule.text = kt_rule_text_new(&s);
+    g_array_append_val(rules, rule);
+}
+
+/* (owned) Read the rules. */
+static GArray *read_rules(GsBytes *in)
+{
+    uint64_t n = gs_bytes_varint(in, KT_FAULT_FRAME_RECORDS);
+    GArray *rules = g_array_new(FALSE, FALSE, sizeof(Rule));
+
+    g_array_set_clear_func(rules, clear_rule);
+    for (uint64_t i = 0; i < n && !in->failed; i++) {
+        read_rule(in, rules);
+    }
+    return rules;
+}
+
+static void read_function(GsBytes *in, KtFaultRecord *r, GStringChunk *names)
+{
+    g_autofree char *name = read_string(in);
+
+    if (*name) {
+        r->function = g_string_chunk_insert_const(names, name);
+    } else if (!r->function) {
+        gs_bytes_fail(in, "a fault has no function");
+    }
+}
+
+/* @r: the record before; (out) this one */
+static void read_record(KtTracer *t, const GsKernel *k, GsBytes *in,
+                        KtFaultRecord *r, GStringChunk *names)
+{
+    r->us = gs_bytes_step(in, r->us);
+    r->hash = gs_bytes_u64(in);
+    r->n = gs_bytes_varint(in, UINT64_MAX);
+    r->times = gs_bytes_varint(in, UINT64_MAX);
+    r->value = gs_bytes_varint(in, UINT64_MAX);
+    r->size = gs_bytes_varint(in, UINT64_MAX);
+    r->flags = gs_bytes_varint(in, UINT32_MAX);
+    r->chance = gs_bytes_varint(in, KT_CHANCE_LIKELY);
+    r->cut = gs_bytes_varint(in, 1);
+    r->cpu = gs_bytes_varint(in, UINT16_MAX);
+    read_function(in, r, names);
+    for (unsigned i = 0; i < KT_FAULT_ARGS; i++) {
+        r->arg[i] = gs_bytes_varint(in, UINT64_MAX);
+    }
+    r->task = kt_frame_read_task(t, in, r->task);
+    r->stack = kt_frame_read_stack(t, k, in, r->stack);
+}
+
+static void add_entry(KtFaultBatch *b, KtFaultRecord *r, const Rule *rule)
+{
+    KtFaultEntry e = { .text = g_atomic_rc_box_acquire(rule->text) };
+
+    r->rule = rule->id;
+    r->spec = &rule->text->spec;
+    r->action = r->spec->action;
+    e.record = *r;
+    g_array_append_val(b->entry, e);
+}
+
+bool kt_fault_frame_read(KtTracer *t, const GsKernel *k, GsBytes *in,
+                         KtFaultBatch *b)
+{
+    g_autoptr(GArray) rules = NULL;
+    KtFaultRecord r = { 0 };
+    uint64_t n;
+
+    b->full = gs_bytes_varint(in, FULL);
+    rules = read_rules(in);
+    n = gs_bytes_varint(in, rules->len ? KT_FAULT_FRAME_RECORDS : 0);
+    for (uint64_t i = 0; i < n && !in->failed; i++) {
+        uint64_t rule = gs_bytes_varint(in, rules->len - 1);
+
+        read_record(t, k, in, &r, b->names);
+        if (!in->failed) {
+            add_entry(b, &r, &g_array_index(rules, Rule, rule));
+        }
+    }
+    return !in->failed && !gs_bytes_left(in);
+}
+
+/* ---- saving ------------------------------------------------------------- */
 
 static void copy_entry(const KtFaults *f, unsigned i, KtFaultBatch *b)
 {
@@ -69,7 +325,7 @@ void kt_faults_save(KtTracer *t)
     g_mutex_unlock(&f->save_lock);
 }
 
-/* ---- reading ------------------------------------------------------------- */
+/* ---- replaying ---------------------------------------------------------- */
 
 /* Return true if no record was later. */
 static bool append_all(KtFaults *f, const KtFaultBatch *b, uint64_t until_us)

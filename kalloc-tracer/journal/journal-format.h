@@ -71,9 +71,9 @@ typedef enum KtFrameKind {
     KT_FRAME_MARK,         /* a mark: a byte, set or dropped; its name */
     KT_FRAME_INHERITED,    /* a module of a VM state that was loaded: a byte,
                              * loaded or unloaded; then as KT_FRAME_MODULE */
-    KT_FRAME_CALLS,        /* calls of watched functions: calls/call-frame.h */
+    KT_FRAME_CALLS,        /* watched calls: calls/call-journal.h */
     KT_FRAME_FAULTS,       /* calls that fault rules selected:
-                            * faults/fault-frame.h */
+                            * faults/fault-journal.h */
     KT_FRAME_LOG,          /* lines of the kernel's log: log/log-frame.h */
     KT_FRAME_ALIAS,        /* another name of a cache: tracer/alias-frame.h */
 } KtFrameKind;

@@ -11,7 +11,7 @@
 
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/types/prototype.h"
-#include "kalloc-tracer/calls/call-frame.h"
+#include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/calls/call-ring.h"
 
 #include <inttypes.h>

@@ -7,7 +7,6 @@
 #include "tests/lib/journal-files.h"
 #include "tests/lib/test-main.h"
 
-#include "kalloc-tracer/faults/fault-frame.h"
 #include "kalloc-tracer/faults/fault-journal.h"
 
 #include <inttypes.h>

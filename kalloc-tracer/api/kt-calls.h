@@ -186,18 +186,21 @@ void kt_calls_stats(KtTracer *t, KtCallsStats *out);
  *  function; 0: there was none. */
 uint64_t kt_calls_last_ns(KtTracer *t);
 
-typedef bool (*KtCallFn)(const KtCallView *view, void *opaque);
+/** struct KtCallList - copies of calls: @calls, of KtCallView, in the order of
+ *  their entries; @bytes: what they point at */
+typedef struct KtCallList {
+    GByteArray *bytes;
+    GArray *calls;
+} KtCallList;
+void kt_call_list_deinit(KtCallList *l);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(KtCallList, kt_call_list_deinit)
+
+/** kt_query_calls() - Copy all records, and the calls under way. @out: (out)
+ *  No vCPU waits longer than a copy of some kilobytes takes. */
+void kt_query_calls(KtTracer *t, KtCallList *out);
 /**
- * kt_query_calls() - Call @fn for each record and each call under way, in the
- * order of their entries, until it returns false
- *
- * No vCPU waits longer than a copy of some kilobytes takes. @fn is called
- * without a lock.
- */
-void kt_query_calls(KtTracer *t, KtCallFn fn, void *opaque);
-/**
- * kt_query_calls_after() - Call @fn for the calls that have returned since the
- * last time, some at once, in the order of their entries
+ * kt_query_calls_after() - Copy the calls that have returned since the last
+ * time, some at once
  * @seq: (in, out) @n numbers, one for each vCPU: where to go on; 0: at the
  *       first call
  * @more: (out) there are more, so call again
@@ -209,7 +212,7 @@ void kt_query_calls(KtTracer *t, KtCallFn fn, void *opaque);
  * read. Calls that were dropped otherwise are not counted.
  */
 uint64_t kt_query_calls_after(KtTracer *t, uint64_t *seq, unsigned n,
-                              bool *more, KtCallFn fn, void *opaque);
+                              bool *more, KtCallList *out);
 /** kt_call_point_name() - Return the names of a point of this boot; false if
  *  there is none. */
 bool kt_call_point_name(KtTracer *t, KtPointId id, KtPointName *out);

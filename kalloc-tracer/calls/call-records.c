@@ -247,7 +247,7 @@ bool kt_call_records_read(KtCallRecords *r, unsigned ring, uint64_t *seq,
 
 /* Calls that return meanwhile are in the rings, so those under way are read
  * first; such a call is then listed twice and filtered by are_twins(). */
-static GByteArray *copy_all(KtCallRecords *r)
+GByteArray *kt_call_records_copy(KtCallRecords *r)
 {
     GByteArray *out = g_byte_array_new();
 
@@ -263,8 +263,8 @@ static GByteArray *copy_all(KtCallRecords *r)
 
 static gint by_start(gconstpointer pa, gconstpointer pb)
 {
-    const KtCall *a = *(const KtCall *const *)pa;
-    const KtCall *b = *(const KtCall *const *)pb;
+    const KtCall *a = ((const KtCallView *)pa)->call;
+    const KtCall *b = ((const KtCallView *)pb)->call;
 
     if (a->start_ns != b->start_ns) {
         return a->start_ns < b->start_ns ? -1 : 1;
@@ -275,22 +275,6 @@ static gint by_start(gconstpointer pa, gconstpointer pb)
     return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
-/* Return the records in the order of their entries (owned array, borrowed
- * elements). */
-static GPtrArray *sorted(const GByteArray *bytes)
-{
-    GPtrArray *calls = g_ptr_array_new();
-
-    for (uint64_t at = 0; at < bytes->len;) {
-        const KtCall *call = (const KtCall *)(bytes->data + at);
-
-        g_ptr_array_add(calls, (void *)call);
-        at += kt_call_bytes(call);
-    }
-    g_ptr_array_sort(calls, by_start);
-    return calls;
-}
-
 /* Return true if @a was under way when it was read, and @b is its record. */
 static bool are_twins(const KtCall *a, const KtCall *b)
 {
@@ -299,27 +283,33 @@ static bool are_twins(const KtCall *a, const KtCall *b)
            a->caller == b->caller;
 }
 
-void kt_call_records_each(const GByteArray *bytes, KtCallFn fn, void *opaque)
+KtCallList kt_call_records_list(GByteArray *bytes)
 {
-    g_autoptr(GPtrArray) calls = sorted(bytes);
-    const KtCall *last = NULL;
-    bool more = true;
+    KtCallList l = { bytes, g_array_new(false, false, sizeof(KtCallView)) };
+    const KtCallView *v;
+    unsigned n = 0;
 
-    for (unsigned i = 0; more && i < calls->len; i++) {
-        const KtCallView v = kt_call_view(calls->pdata[i]);
+    for (uint64_t at = 0; at < bytes->len;) {
+        const KtCallView view = kt_call_view(bytes->data + at);
 
-        if (!last || !are_twins(last, v.call)) {
-            more = fn(&v, opaque);
-        }
-        last = v.call;
+        g_array_append_val(l.calls, view);
+        at += kt_call_bytes(view.call);
     }
+    g_array_sort(l.calls, by_start);
+    v = (const KtCallView *)l.calls->data;
+    for (unsigned i = 0; i < l.calls->len; i++) {
+        if (!i || !are_twins(v[i - 1].call, v[i].call)) {
+            g_array_index(l.calls, KtCallView, n++) = v[i];
+        }
+    }
+    g_array_set_size(l.calls, n);
+    return l;
 }
 
-void kt_call_records_foreach(KtCallRecords *r, KtCallFn fn, void *opaque)
+void kt_call_list_deinit(KtCallList *l)
 {
-    g_autoptr(GByteArray) bytes = copy_all(r);
-
-    kt_call_records_each(bytes, fn, opaque);
+    g_clear_pointer(&l->bytes, g_byte_array_unref);
+    g_clear_pointer(&l->calls, g_array_unref);
 }
 
 void kt_call_records_clear(KtCallRecords *r)

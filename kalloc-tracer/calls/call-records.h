@@ -63,12 +63,12 @@ void kt_call_records_under_way(KtCallRecords *r, GByteArray *out);
 /** kt_call_records_set_under_way() - Set them, for the calls of a journal.
  *  @calls: (copied) records */
 void kt_call_records_set_under_way(KtCallRecords *r, const GByteArray *calls);
-/** kt_call_records_each() - Call @fn for each of the records in @bytes, in the
- *  order of their entries, until it returns false. A call that is there as
- *  under way and as a record is one. */
-void kt_call_records_each(const GByteArray *bytes, KtCallFn fn, void *opaque);
-/** kt_call_records_foreach() - As kt_query_calls(). */
-void kt_call_records_foreach(KtCallRecords *r, KtCallFn fn, void *opaque);
+/** kt_call_records_list() - List the records in @bytes (owned) in the order of
+ *  their entries. A call that is there as under way and as a record is one. */
+KtCallList kt_call_records_list(GByteArray *bytes);
+/** kt_call_records_copy() - (owned) Copy all records, and the calls under
+ *  way. */
+GByteArray *kt_call_records_copy(KtCallRecords *r);
 /** kt_call_records_clear() - Drop all records. */
 void kt_call_records_clear(KtCallRecords *r);
 /** kt_call_records_end_boot() - Drop all records, calls under way and counts of

@@ -256,9 +256,10 @@ uint64_t kt_calls_last_ns(KtTracer *t)
     return kt_call_records_last_ns(kt_tracer_calls(t)->records);
 }
 
-void kt_query_calls(KtTracer *t, KtCallFn fn, void *opaque)
+void kt_query_calls(KtTracer *t, KtCallList *out)
 {
-    kt_call_records_foreach(kt_tracer_calls(t)->records, fn, opaque);
+    *out = kt_call_records_list(
+        kt_call_records_copy(kt_tracer_calls(t)->records));
 }
 
 /* Read from one ring until @bytes has @limit bytes. Return true if there are
@@ -275,10 +276,10 @@ static bool read_some(KtCallRecords *r, unsigned ring, uint64_t *seq,
 }
 
 uint64_t kt_query_calls_after(KtTracer *t, uint64_t *seq, unsigned n,
-                              bool *more, KtCallFn fn, void *opaque)
+                              bool *more, KtCallList *out)
 {
     KtCallRecords *r = kt_tracer_calls(t)->records;
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    GByteArray *bytes = g_byte_array_new();
     unsigned rings = MIN(n, kt_call_records_rings(r));
     uint64_t lost = 0;
 
@@ -287,7 +288,7 @@ uint64_t kt_query_calls_after(KtTracer *t, uint64_t *seq, unsigned n,
         *more |= read_some(r, i, &seq[i], bytes,
                            bytes->len + AFTER_BYTES / rings, &lost);
     }
-    kt_call_records_each(bytes, fn, opaque);
+    *out = kt_call_records_list(bytes);
     return lost;
 }
 

@@ -84,19 +84,16 @@ MC_OBJECTS(mc_calls_objects,
 
 /**
  * struct Listing - a listing of calls
- * @bytes: (owned) copies of the records, one after another
- * @at: (owned) position of each in @bytes
+ * @rows: (owned) of McCallRow: calls that match, as many as the limit allows
  * @left: calls that match and are beyond the limit
- * @limit: as -n says
  * @ended: ends of sessions, also those that do not match
  * @more: there are more finished calls, which the next --after lists
  */
 typedef struct Listing {
     McOut *out;
     const McArgs *args;
-    GByteArray *bytes;
-    GArray *at;
-    uint64_t left, limit;
+    GArray *rows;
+    uint64_t left;
     unsigned ended;
     bool more;
 } Listing;
@@ -138,53 +135,29 @@ static bool passes(const Listing *l, const KtCall *call)
            passes_function(l, call);
 }
 
-static bool add_call(const KtCallView *v, void *opaque)
+/* Make rows of the calls that match, at most @limit. Other programs want names
+ * of callers. */
+static void add_rows(Listing *l, const KtCallList *list, uint64_t limit)
 {
-    Listing *l = opaque;
-    guint at = l->bytes->len;
-
-    l->ended += !!(v->call->flags & KT_CALL_END);
-    if (!passes(l, v->call)) {
-        return true;
-    }
-    if (l->at->len >= l->limit) {
-        l->left++;
-        return true;
-    }
-    g_array_append_val(l->at, at);
-    g_byte_array_append(l->bytes, (const uint8_t *)v->call, sizeof(KtCall));
-    g_byte_array_append(l->bytes, (const uint8_t *)v->args,
-                        v->call->n_args * 8u);
-    g_byte_array_append(l->bytes, v->extra, v->call->n_extra);
-    g_byte_array_set_size(l->bytes, (l->bytes->len + 7) & ~7u);
-    return true;
-}
-
-static KtCallView view_at(const Listing *l, unsigned i)
-{
-    const uint8_t *from = l->bytes->data + g_array_index(l->at, guint, i);
-    const KtCall *call = (const KtCall *)from;
-    const uint64_t *args = (const uint64_t *)(from + sizeof(*call));
-
-    return (KtCallView) { call, args, (const uint8_t *)(args + call->n_args) };
-}
-
-/* Return (owned) the rows. Other programs want names of callers. */
-static GArray *make_rows(const Listing *l)
-{
-    GArray *rows = g_array_new(false, false, sizeof(McCallRow));
     const McContext *ctx = l->out->ctx;
     const GsKernel *k = l->args->form == MC_FORM_TEXT ? l->out->symbols :
                                                         ctx->kernel;
 
-    for (unsigned i = 0; i < l->at->len; i++) {
-        const KtCallView v = view_at(l, i);
+    for (unsigned i = 0; i < list->calls->len; i++) {
+        const KtCallView *v = &g_array_index(list->calls, KtCallView, i);
         McCallRow row;
 
-        mc_call_row(&row, ctx->tracer, k, &v);
-        g_array_append_val(rows, row);
+        l->ended += !!(v->call->flags & KT_CALL_END);
+        if (!passes(l, v->call)) {
+            continue;
+        }
+        if (l->rows->len >= limit) {
+            l->left++;
+            continue;
+        }
+        mc_call_row(&row, ctx->tracer, k, v);
+        g_array_append_val(l->rows, row);
     }
-    return rows;
 }
 
 static void print_lines(McOut *out, const GArray *rows, uint64_t left)
@@ -211,7 +184,7 @@ static void print_none(McOut *out, const McArgs *args)
 
 static void print_listing(Listing *l)
 {
-    g_autoptr(GArray) rows = make_rows(l);
+    const GArray *rows = l->rows;
     McCallList list = { .rows = rows };
     KtCallsStats stats;
 
@@ -266,15 +239,14 @@ static void print_next(const Listing *l, const uint64_t *seq, unsigned n,
 
 static void print_part(Listing *l, unsigned n_cpus, bool goes_on)
 {
-    g_autoptr(GArray) rows = make_rows(l);
     KtCallsStats stats;
 
     kt_calls_stats(l->out->ctx->tracer, &stats);
     if (l->args->form == MC_FORM_FTRACE) {
         mc_calls_as_ftrace(l->out, &(McCallList) {
-            rows, stats.recorded, n_cpus, goes_on });
+            l->rows, stats.recorded, n_cpus, goes_on });
     } else {
-        print_lines(l->out, rows, 0);
+        print_lines(l->out, l->rows, 0);
     }
 }
 
@@ -282,6 +254,7 @@ static bool list_after(Listing *l, GError **errp)
 {
     KtTracer *t = l->out->ctx->tracer;
     g_autofree uint64_t *seq = NULL;
+    g_auto(KtCallList) list = { 0 };
     KtCallsStats stats;
     uint64_t lost;
 
@@ -297,8 +270,8 @@ static bool list_after(Listing *l, GError **errp)
     if (!parse_place(l->args->place, seq, stats.n_cpus, errp)) {
         return false;
     }
-    l->limit = UINT64_MAX;
-    lost = kt_query_calls_after(t, seq, stats.n_cpus, &l->more, add_call, l);
+    lost = kt_query_calls_after(t, seq, stats.n_cpus, &l->more, &list);
+    add_rows(l, &list, UINT64_MAX);
     print_part(l, stats.n_cpus, strcmp(l->args->place, "0"));
     print_next(l, seq, stats.n_cpus, lost);
     return true;
@@ -306,10 +279,9 @@ static bool list_after(Listing *l, GError **errp)
 
 bool mc_cmd_calls(McOut *out, const McArgs *args, GError **errp)
 {
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
-    g_autoptr(GArray) at = g_array_new(false, false, sizeof(guint));
-    Listing l = { .out = out, .args = args, .bytes = bytes, .at = at,
-                  .limit = args->limit };
+    g_autoptr(GArray) rows = g_array_new(false, false, sizeof(McCallRow));
+    g_auto(KtCallList) list = { 0 };
+    Listing l = { .out = out, .args = args, .rows = rows };
 
     if (args->form != MC_FORM_TEXT && mc_given(args, MC_OPT_JSON)) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
@@ -320,7 +292,8 @@ bool mc_cmd_calls(McOut *out, const McArgs *args, GError **errp)
     if (mc_given(args, MC_OPT_AFTER)) {
         return list_after(&l, errp);
     }
-    kt_query_calls(out->ctx->tracer, add_call, &l);
+    kt_query_calls(out->ctx->tracer, &list);
+    add_rows(&l, &list, args->limit);
     print_listing(&l);
     return true;
 }

@@ -91,17 +91,21 @@ static void print_alias(const KtCacheAlias *alias, void *opaque)
 }
 
 /* Names of a call can have any characters: those that print it escape them. */
-static bool print_call(const KtCallView *view, void *opaque)
+static void print_calls(KtTracer *t)
 {
     g_autoptr(GString) s = g_string_new(NULL);
+    g_auto(KtCallList) list = { 0 };
     McCallRow row;
 
-    mc_call_row(&row, opaque, NULL, view);
-    mc_put_call_args(s, &row);
-    mc_put_call_result(s, &row);
-    mc_put_call_result_derefs(s, &row);
-    mc_put_call_caller(s, &row);
-    return true;
+    kt_query_calls(t, &list);
+    for (unsigned i = 0; i < list.calls->len; i++) {
+        mc_call_row(&row, t, NULL, &g_array_index(list.calls, KtCallView, i));
+        g_string_truncate(s, 0);
+        mc_put_call_args(s, &row);
+        mc_put_call_result(s, &row);
+        mc_put_call_result_derefs(s, &row);
+        mc_put_call_caller(s, &row);
+    }
 }
 
 static void read_file(const char *path, bool apply)
@@ -126,7 +130,7 @@ static void read_file(const char *path, bool apply)
     g_assert_true(listed == info->events || info->damage);
     print_faults(kt_replay_tracer(r));
     kt_cache_aliases_all(kt_replay_tracer(r), print_alias, NULL);
-    kt_query_calls(kt_replay_tracer(r), print_call, kt_replay_tracer(r));
+    print_calls(kt_replay_tracer(r));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

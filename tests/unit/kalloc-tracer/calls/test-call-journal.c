@@ -148,9 +148,8 @@ static void add_value(void *text, const KtCallDeref *d)
     }
 }
 
-static bool add_text(const KtCallView *v, void *opaque)
+static void add_text(const KtCallView *v, const Text *text)
 {
-    Text *text = opaque;
     const KtCall *c = v->call;
     KtPointName name = { .name = "?" };
     uint32_t pid = 0;
@@ -176,14 +175,17 @@ static bool add_text(const KtCallView *v, void *opaque)
     }
     kt_call_foreach_deref(text->t, v, add_value, text->s);
     g_string_append_c(text->s, '\n');
-    return true;
 }
 
 static char *text_of(KtTracer *t)
 {
     Text text = { t, g_string_new(NULL) };
+    g_auto(KtCallList) list = { 0 };
 
-    kt_query_calls(t, add_text, &text);
+    kt_query_calls(t, &list);
+    for (unsigned i = 0; i < list.calls->len; i++) {
+        add_text(&g_array_index(list.calls, KtCallView, i), &text);
+    }
     return g_string_free(text.s, FALSE);
 }
 

@@ -40,19 +40,18 @@ static void put(KtTracer *t, uint64_t ns, unsigned cpu)
 }
 
 /* No call comes twice. */
-static bool add(const KtCallView *v, void *opaque)
-{
-    Reading *r = opaque;
-
-    g_assert_cmpuint(v->call->start_ns, >, r->ns[v->call->cpu]);
-    r->ns[v->call->cpu] = v->call->start_ns;
-    r->n++;
-    return true;
-}
-
 static void read_part(Reading *r)
 {
-    r->lost += kt_query_calls_after(r->t, r->seq, CPUS, &r->more, add, r);
+    g_auto(KtCallList) list = { 0 };
+
+    r->lost += kt_query_calls_after(r->t, r->seq, CPUS, &r->more, &list);
+    for (unsigned i = 0; i < list.calls->len; i++) {
+        const KtCall *c = g_array_index(list.calls, KtCallView, i).call;
+
+        g_assert_cmpuint(c->start_ns, >, r->ns[c->cpu]);
+        r->ns[c->cpu] = c->start_ns;
+        r->n++;
+    }
     r->parts++;
 }
 

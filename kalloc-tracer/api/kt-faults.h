@@ -154,9 +154,9 @@ typedef struct KtFaultRecord {
 /** kt_faults_log() - Copy record @i, from 0, the oldest first. Returns: false
  *  behind the last. */
 bool kt_faults_log(KtTracer *t, unsigned i, KtFaultRecord *out);
-/** kt_faults_log_is_full() - Return true if calls were left alone because the
- *  log is full. */
-bool kt_faults_log_is_full(KtTracer *t);
+/** kt_faults_log_count() - Return the number of records. @full: (out) calls
+ *  were not made to fail, because the log is full */
+unsigned kt_faults_log_count(KtTracer *t, bool *full);
 /** kt_faults_save() - Write the records that are not in the journal yet to it,
  *  in their place among the events. Any thread that does not hold the tracer's
  *  lock; nothing happens without a journal. */

@@ -48,7 +48,7 @@ static bool is_from_module(const Decision *d)
     GsModule module;
 
     return kt_call_find_module(&d->facts, d->facts.ra, &module) &&
-           !strcmp(module.name, d->r->text->module);
+           !strcmp(module.name, d->r->spec->module);
 }
 
 static bool is_of_task(Decision *d)
@@ -66,7 +66,7 @@ static bool passes_filters(Decision *d)
     const KtRule *r = d->r;
 
     return !(d->fn->allocates && in_allocator(d->f, d->facts.ra)) &&
-           (!r->text->module || is_from_module(d)) &&
+           (!r->spec->module || is_from_module(d)) &&
            ((r->task_child < 0 && r->task_name < 0) || is_of_task(d));
 }
 
@@ -127,7 +127,7 @@ static bool stack_has(Decision *d, int rule)
  * in any case, so that kt_fault_command() finds the same n. */
 static bool is_refused(Decision *d, KtFaultRefusal *why)
 {
-    const KtFaultSpec *s = &d->r->text->spec;
+    const KtFaultSpec *s = d->r->spec;
 
     *why = KT_REFUSED__COUNT;
     if (!kt_call_need_n(&d->v)) {
@@ -190,9 +190,9 @@ static KtFaultRecord make_record(Decision *d)
 {
     int64_t size = 0, flags = 0;
     KtFaultRecord rec = {
-        .rule = d->r->id, .spec = &d->r->text->spec,
+        .rule = d->r->id, .spec = d->r->spec,
         .function = g_intern_string(d->fn->name),
-        .action = d->r->text->spec.action, .cut = d->v.facts.cut,
+        .action = d->r->spec->action, .cut = d->v.facts.cut,
         .us = d->facts.ops->us(d->facts.opaque), .hash = d->v.facts.hash,
         .n = d->v.n, .times = d->v.times, .stack = d->v.stack.id,
         .cpu = d->facts.cpu,
@@ -216,7 +216,7 @@ static bool take_one(KtRule *r)
 {
     uint64_t before = __atomic_fetch_add(&r->done, 1, __ATOMIC_RELAXED);
 
-    if (r->text->spec.times && before >= r->text->spec.times) {
+    if (r->spec->times && before >= r->spec->times) {
         __atomic_fetch_sub(&r->done, 1, __ATOMIC_RELAXED);
         return false;
     }
@@ -238,7 +238,7 @@ static void count_selected(KtStackTable *t, const KtFaultRecord *rec)
 
 static bool finish(Decision *d, KtFaultVerdict *out)
 {
-    KtFaultAction action = d->r->text->spec.action;
+    KtFaultAction action = d->r->spec->action;
     KtFaultRecord rec;
 
     if (!take_one(d->r)) {
@@ -247,7 +247,7 @@ static bool finish(Decision *d, KtFaultVerdict *out)
     }
     rec = make_record(d);
     count_selected(&d->r->condition->counts, &rec);
-    if (!kt_faults_append(d->f, d->r->text, &rec)) {
+    if (!kt_faults_append(d->f, &rec)) {
         __atomic_fetch_sub(&d->r->done, 1, __ATOMIC_RELAXED);
         refuse(d, KT_REFUSED_LOG_FULL);
         return false;

@@ -23,42 +23,27 @@ enum {
     EARLY = 16, FORCE = 32, RULE_FLAGS = 63,
 };
 
-static void clear_entry(gpointer p)
-{
-    kt_rule_text_unref(((KtFaultEntry *)p)->text);
-}
-
 void kt_fault_batch_init(KtFaultBatch *b)
 {
     *b = (KtFaultBatch) {
-        .entry = g_array_new(FALSE, FALSE, sizeof(KtFaultEntry)),
-        .names = g_string_chunk_new(64),
+        .records = kt_fault_records_new(), .names = g_string_chunk_new(64),
     };
-    g_array_set_clear_func(b->entry, clear_entry);
 }
 
 void kt_fault_batch_deinit(KtFaultBatch *b)
 {
-    g_array_unref(b->entry);
+    g_ptr_array_unref(b->records);
     g_string_chunk_free(b->names);
-}
-
-static const KtFaultEntry *entry_at(const KtFaultBatch *b, unsigned i)
-{
-    return &g_array_index(b->entry, KtFaultEntry, i);
 }
 
 /* ---- writing a frame ---------------------------------------------------- */
 
-static void write_string(GsOut *out, const char *text)
-{
-    if (text) {
-        gs_out_text(out, text);
-    }
-}
-
 static void write_rule(uint32_t id, const KtFaultSpec *s, GsOut *out)
 {
+    const char *const strings[] = {
+        s->what, s->condition, s->value, s->module, s->task,
+    };
+
     gs_out_varint(out, id);
     gs_out_varint(out, s->times);
     gs_out_u8(out, s->action);
@@ -66,33 +51,34 @@ static void write_rule(uint32_t id, const KtFaultSpec *s, GsOut *out)
                    (s->value ? HAS_VALUE : 0) | (s->module ? HAS_MODULE : 0) |
                    (s->task ? HAS_TASK : 0) | (s->early ? EARLY : 0) |
                    (s->force ? FORCE : 0));
-    gs_out_text(out, s->what);
-    write_string(out, s->condition);
-    write_string(out, s->value);
-    write_string(out, s->module);
-    write_string(out, s->task);
+    for (unsigned i = 0; i < G_N_ELEMENTS(strings); i++) {
+        if (strings[i]) {
+            gs_out_text(out, strings[i]);
+        }
+    }
 }
 
-/* (owned) Write the rules of the records, each once. Return their places: text
+/* (owned) Write the rules of the records, each once. Return their places: spec
  * -> its number in the frame. */
 static GHashTable *write_rules(const KtFaultBatch *b, GsOut *out)
 {
     GHashTable *place = g_hash_table_new(NULL, NULL);
     g_autoptr(GPtrArray) first = g_ptr_array_new();
 
-    for (unsigned i = 0; i < b->entry->len; i++) {
-        const KtFaultEntry *e = entry_at(b, i);
+    for (unsigned i = 0; i < b->records->len; i++) {
+        const KtFaultRecord *r = b->records->pdata[i];
 
-        if (!g_hash_table_contains(place, e->text)) {
-            g_hash_table_insert(place, e->text, GUINT_TO_POINTER(first->len));
-            g_ptr_array_add(first, (void *)e);
+        if (!g_hash_table_contains(place, r->spec)) {
+            g_hash_table_insert(place, (void *)r->spec,
+                                GUINT_TO_POINTER(first->len));
+            g_ptr_array_add(first, (void *)r);
         }
     }
     gs_out_varint(out, first->len);
     for (unsigned i = 0; i < first->len; i++) {
-        const KtFaultEntry *e = first->pdata[i];
+        const KtFaultRecord *r = first->pdata[i];
 
-        write_rule(e->record.rule, &e->text->spec, out);
+        write_rule(r->rule, r->spec, out);
     }
     return place;
 }
@@ -127,14 +113,14 @@ void kt_fault_frame_write(KtTracer *t, const KtFaultBatch *b, GsOut *out)
 
     gs_out_u8(out, b->full ? FULL : 0);
     place = write_rules(b, out);
-    gs_out_varint(out, b->entry->len);
-    for (unsigned i = 0; i < b->entry->len; i++) {
-        const KtFaultEntry *e = entry_at(b, i);
+    gs_out_varint(out, b->records->len);
+    for (unsigned i = 0; i < b->records->len; i++) {
+        const KtFaultRecord *r = b->records->pdata[i];
 
-        gs_out_varint(out, GPOINTER_TO_UINT(g_hash_table_lookup(place,
-                                                                e->text)));
-        write_record(t, &e->record, before, out);
-        before = &e->record;
+        gs_out_varint(out,
+                      GPOINTER_TO_UINT(g_hash_table_lookup(place, r->spec)));
+        write_record(t, r, before, out);
+        before = r;
     }
 }
 
@@ -143,12 +129,12 @@ void kt_fault_frame_write(KtTracer *t, const KtFaultBatch *b, GsOut *out)
 /** struct Rule - a rule of a frame */
 typedef struct Rule {
     uint32_t id;
-    KtRuleText *text;
+    KtFaultSpec *spec;
 } Rule;
 
 static void clear_rule(gpointer p)
 {
-    kt_rule_text_unref(((Rule *)p)->text);
+    kt_fault_spec_unref(((Rule *)p)->spec);
 }
 
 /* (owned) Read a string; "" if it is malformed. */
@@ -186,7 +172,7 @@ static void read_rule(GsBytes *in, GArray *rules)
     s.value = value = read_optional(in, flags & HAS_VALUE);
     s.module = module = read_optional(in, flags & HAS_MODULE);
     s.task = task = read_optional(in, flags & HAS_TASK);
-    rule.text = kt_rule_text_new(&s);
+    rule.spec = kt_fault_spec_copy(&s);
     g_array_append_val(rules, rule);
 }
 
@@ -236,15 +222,12 @@ static void read_record(KtTracer *t, const GsKernel *k, GsBytes *in,
     r->stack = kt_frame_read_stack(t, k, in, r->stack);
 }
 
-static void add_entry(KtFaultBatch *b, KtFaultRecord *r, const Rule *rule)
+static void add_record(KtFaultBatch *b, KtFaultRecord *r, const Rule *rule)
 {
-    KtFaultEntry e = { .text = g_atomic_rc_box_acquire(rule->text) };
-
     r->rule = rule->id;
-    r->spec = &rule->text->spec;
+    r->spec = rule->spec;
     r->action = r->spec->action;
-    e.record = *r;
-    g_array_append_val(b->entry, e);
+    kt_fault_records_add(b->records, r);
 }
 
 bool kt_fault_frame_read(KtTracer *t, const GsKernel *k, GsBytes *in,
@@ -262,23 +245,13 @@ bool kt_fault_frame_read(KtTracer *t, const GsKernel *k, GsBytes *in,
 
         read_record(t, k, in, &r, b->names);
         if (!in->failed) {
-            add_entry(b, &r, &g_array_index(rules, Rule, rule));
+            add_record(b, &r, &g_array_index(rules, Rule, rule));
         }
     }
     return !in->failed && !gs_bytes_left(in);
 }
 
 /* ---- saving ------------------------------------------------------------- */
-
-static void copy_entry(const KtFaults *f, unsigned i, KtFaultBatch *b)
-{
-    KtFaultEntry e = {
-        .record = *(const KtFaultRecord *)g_ptr_array_index(f->log, i),
-        .text = g_atomic_rc_box_acquire(g_ptr_array_index(f->log_text, i)),
-    };
-
-    g_array_append_val(b->entry, e);
-}
 
 /* Copy the next records that are not saved, and take them for saved. Return
  * false if nothing is new. */
@@ -287,11 +260,11 @@ static bool take_unsaved(KtFaults *f, KtFaultBatch *b)
     bool new;
 
     g_mutex_lock(&f->lock);
-    while (f->saved < f->log->len && b->entry->len < KT_FAULT_FRAME_RECORDS) {
-        copy_entry(f, f->saved++, b);
+    while (f->saved < f->log->len && b->records->len < KT_FAULT_FRAME_RECORDS) {
+        kt_fault_records_add(b->records, f->log->pdata[f->saved++]);
     }
     b->full = f->log_full;
-    new = b->entry->len || b->full != f->saved_full;
+    new = b->records->len || b->full != f->saved_full;
     f->saved_full = b->full;
     g_mutex_unlock(&f->lock);
     return new;
@@ -332,16 +305,16 @@ static bool append_all(KtFaults *f, const KtFaultBatch *b, uint64_t until_us)
 {
     bool all = true;
 
-    for (unsigned i = 0; i < b->entry->len; i++) {
-        KtFaultEntry *e = &g_array_index(b->entry, KtFaultEntry, i);
+    for (unsigned i = 0; i < b->records->len; i++) {
+        KtFaultRecord *r = b->records->pdata[i];
 
-        if (e->record.us > until_us) {
+        if (r->us > until_us) {
             all = false;
             continue;
         }
         if (f->log->len < KT_FAULT_LOG_MAX) {
-            e->record.function = g_intern_string(e->record.function);
-            kt_faults_append(f, e->text, &e->record);
+            r->function = g_intern_string(r->function);
+            kt_faults_append(f, r);
         }
     }
     return all;

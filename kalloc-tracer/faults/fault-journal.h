@@ -27,18 +27,12 @@
 /* Records of a frame, at most. */
 #define KT_FAULT_FRAME_RECORDS 1024u
 
-/** struct KtFaultEntry - a record and its rule. @text: (owned reference);
- *  @record.spec is in it */
-typedef struct KtFaultEntry {
-    KtFaultRecord record;
-    KtRuleText *text;
-} KtFaultEntry;
-
-/** struct KtFaultBatch - content of a frame. @full: the log is full; @entry:
- *  KtFaultEntry; @names: names of functions, if the frame was read */
+/** struct KtFaultBatch - content of a frame. @full: the log is full; @records:
+ *  of kt_fault_records_new(); @names: names of functions, if the frame was
+ *  read */
 typedef struct KtFaultBatch {
     bool full;
-    GArray *entry;
+    GPtrArray *records;
     GStringChunk *names;
 } KtFaultBatch;
 

@@ -50,6 +50,23 @@ const char *kt_fault_chance_name(KtFaultChance chance)
 
 /* ---- records ------------------------------------------------------------ */
 
+static void free_record(gpointer record)
+{
+    kt_fault_spec_unref(((KtFaultRecord *)record)->spec);
+    g_free(record);
+}
+
+GPtrArray *kt_fault_records_new(void)
+{
+    return g_ptr_array_new_with_free_func(free_record);
+}
+
+void kt_fault_records_add(GPtrArray *records, const KtFaultRecord *r)
+{
+    g_atomic_rc_box_acquire((KtFaultSpec *)r->spec);
+    g_ptr_array_add(records, g_memdup2(r, sizeof(*r)));
+}
+
 static bool has_room(KtFaults *f)
 {
     if (f->log->len >= KT_FAULT_LOG_MAX) {
@@ -60,15 +77,14 @@ static bool has_room(KtFaults *f)
                           GROW_BY * (sizeof(KtFaultRecord) + 16));
 }
 
-bool kt_faults_append(KtFaults *f, KtRuleText *text, const KtFaultRecord *rec)
+bool kt_faults_append(KtFaults *f, const KtFaultRecord *rec)
 {
     bool room, first;
 
     g_mutex_lock(&f->lock);
     room = has_room(f);
     if (room) {
-        g_ptr_array_add(f->log, g_memdup2(rec, sizeof(*rec)));
-        g_ptr_array_add(f->log_text, g_atomic_rc_box_acquire(text));
+        kt_fault_records_add(f->log, rec);
     }
     first = !room && !f->log_full;
     f->log_full |= !room;
@@ -94,15 +110,16 @@ bool kt_faults_log(KtTracer *t, unsigned i, KtFaultRecord *out)
     return found;
 }
 
-bool kt_faults_log_is_full(KtTracer *t)
+unsigned kt_faults_log_count(KtTracer *t, bool *full)
 {
     KtFaults *f = kt_faults_of(t);
-    bool full;
+    unsigned n;
 
     g_mutex_lock(&f->lock);
-    full = f->log_full;
+    *full = f->log_full;
+    n = f->log->len;
     g_mutex_unlock(&f->lock);
-    return full;
+    return n;
 }
 
 /* ---- commands ----------------------------------------------------------- */

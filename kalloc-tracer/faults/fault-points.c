@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fault points: see fault-points.h. */
-#include "kalloc-tracer/faults/fault-points.h"
+/* Fault points: see faults-internal.h. */
+#include "kalloc-tracer/faults/faults-internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -11,42 +11,42 @@
 
 #define FORK_FUNCTION "wake_up_new_task"
 
-/* ---- text --------------------------------------------------------------- */
+/* ---- what the user gave -------------------------------------------------- */
 
-KtRuleText *kt_rule_text_new(const KtFaultSpec *spec)
+KtFaultSpec *kt_fault_spec_copy(const KtFaultSpec *spec)
 {
-    KtRuleText *t = g_atomic_rc_box_new0(KtRuleText);
+    KtFaultSpec *s = g_atomic_rc_box_new(KtFaultSpec);
 
-    t->spec = *spec;
-    t->spec.what = t->what = g_strdup(spec->what);
-    t->spec.condition = t->condition = g_strdup(spec->condition);
-    t->spec.value = t->value = g_strdup(spec->value);
-    t->spec.module = t->module = g_strdup(spec->module);
-    t->spec.task = t->task = g_strdup(spec->task);
-    return t;
+    *s = *spec;
+    s->what = g_strdup(spec->what);
+    s->condition = g_strdup(spec->condition);
+    s->value = g_strdup(spec->value);
+    s->module = g_strdup(spec->module);
+    s->task = g_strdup(spec->task);
+    return s;
 }
 
-static void text_clear(gpointer p)
+static void clear_spec(gpointer spec)
 {
-    KtRuleText *t = p;
+    const KtFaultSpec *s = spec;
 
-    g_free(t->what);
-    g_free(t->condition);
-    g_free(t->value);
-    g_free(t->module);
-    g_free(t->task);
+    g_free((char *)s->what);
+    g_free((char *)s->condition);
+    g_free((char *)s->value);
+    g_free((char *)s->module);
+    g_free((char *)s->task);
 }
 
-void kt_rule_text_unref(KtRuleText *text)
+void kt_fault_spec_unref(const KtFaultSpec *spec)
 {
-    g_atomic_rc_box_release_full(text, text_clear);
+    g_atomic_rc_box_release_full((gpointer)spec, clear_spec);
 }
 
 /* ---- functions ---------------------------------------------------------- */
 
 static bool is_set(const KtRule *r)
 {
-    return *r->text->what == '@';
+    return *r->spec->what == '@';
 }
 
 /* A copy that the compiler made ("f.isra.0") can have another result than
@@ -60,7 +60,7 @@ static bool is_copy(const char *name)
  * is known it is about all of them. */
 static bool can_fail(const KtRule *r, const KtFaultFunction *f)
 {
-    const KtFaultSpec *s = &r->text->spec;
+    const KtFaultSpec *s = r->spec;
 
     if (s->action != KT_FAULT_DO_FAIL) {
         return true;
@@ -73,7 +73,7 @@ static bool can_fail(const KtRule *r, const KtFaultFunction *f)
 static GArray *set_functions(KtRule *r, const GsKernel *k)
 {
     GArray *a = kt_fault_set_functions(kt_tracer_hooks(r->faults->tracer), k,
-                                       r->text->what);
+                                       r->spec->what);
 
     r->left_out = 0;
     for (unsigned i = a && k ? a->len : 0; i--;) {
@@ -110,7 +110,7 @@ static void add_fork(KtRule *r, GArray *functions, const GsKernel *k)
 
 void kt_rule_find_functions(KtRule *r, const GsKernel *k)
 {
-    const char *what = r->text->what;
+    const char *what = r->spec->what;
     GArray *a = is_set(r) ? set_functions(r, k) :
                             kt_fault_point_functions(
                                 kt_tracer_hooks(r->faults->tracer), k, what);
@@ -135,7 +135,7 @@ void kt_rule_find_functions(KtRule *r, const GsKernel *k)
 char *kt_rule_points(const KtRule *r)
 {
     GString *s = g_string_new(NULL);
-    const char *what = r->text->what;
+    const char *what = r->spec->what;
     const char *colon = strchr(what, ':');
 
     for (unsigned i = 0; i < r->functions->len; i++) {
@@ -175,15 +175,15 @@ static bool set_condition(KtRule *r, GError **errp)
     if (r->prototype) {
         g_ptr_array_add(protos, r->prototype);
     }
-    return !r->text->condition ||
-           kt_call_condition_compile(c, r->text->condition, KT_CALL_AT_FAULT,
+    return !r->spec->condition ||
+           kt_call_condition_compile(c, r->spec->condition, KT_CALL_AT_FAULT,
                                      &r->faults->gfp, &functions, errp);
 }
 
 /* --task: a number is a process, anything else a name. */
 static void set_task(KtRule *r)
 {
-    const char *task = r->text->task;
+    const char *task = r->spec->task;
     char *end = NULL;
     unsigned long pid = task ? strtoul(task, &end, 10) : 0;
 
@@ -204,9 +204,9 @@ static bool has_no_error(const KtFaultFunction *f, GError **errp)
 
 static bool check_kind(const KtRule *r, const KtFaultFunction *f, GError **errp)
 {
-    bool force = r->text->spec.force;
+    bool force = r->spec->force;
 
-    if (r->text->spec.action != KT_FAULT_DO_FAIL) {
+    if (r->spec->action != KT_FAULT_DO_FAIL) {
         return true;
     }
     if (f->kind == KT_FAILS_VOID && !force) {
@@ -223,14 +223,14 @@ static bool check_kind(const KtRule *r, const KtFaultFunction *f, GError **errp)
     }
     return !r->has_value || force || kt_fault_fits(f, r->value) ||
            fail(errp, "--return %s: %s returns %s%.0u, which cannot be this "
-                "value", r->text->value, f->name,
+                "value", r->spec->value, f->name,
                 f->kind == KT_FAILS_FALSE ? "true or false" :
                                             "a number of fewer bits", f->bits);
 }
 
 static bool check_set(const KtRule *r, GError **errp)
 {
-    const char *what = r->text->what;
+    const char *what = r->spec->what;
     g_autofree char *sets = NULL;
 
     if (!kt_function_set_find(what)) {
@@ -262,7 +262,7 @@ static bool check_function(const char *what, const GsKernel *k, GError **errp)
 /* Return true if the running kernel has the function, or it is not known. */
 static bool check_exists(const KtRule *r, const GsKernel *k, GError **errp)
 {
-    const char *what = r->text->what;
+    const char *what = r->spec->what;
 
     if (is_set(r)) {
         return check_set(r, errp);
@@ -283,10 +283,10 @@ static bool set_value(KtRule *r, GError **errp)
 {
     g_autoptr(GError) why = NULL;
 
-    if (!r->text->value) {
+    if (!r->spec->value) {
         return true;
     }
-    r->has_value = kt_constant_value(r->text->value, &r->faults->gfp,
+    r->has_value = kt_constant_value(r->spec->value, &r->faults->gfp,
                                      &r->value, &why);
     return r->has_value || fail(errp, "--return: %s", why->message);
 }
@@ -314,7 +314,7 @@ KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
     KtRule *r = g_new0(KtRule, 1);
 
     r->faults = f;
-    r->text = kt_rule_text_new(spec);
+    r->spec = kt_fault_spec_copy(spec);
     r->condition = kt_call_condition_new(f->budget, KT_MEM_FAULTS,
                                          sizeof(KtRuleCount));
     kt_rule_find_functions(r, k);
@@ -332,7 +332,7 @@ void kt_fault_rule_free(void *rule)
 {
     KtRule *r = rule;
 
-    kt_rule_text_unref(r->text);
+    kt_fault_spec_unref(r->spec);
     kt_call_condition_free(r->condition);
     g_clear_pointer(&r->prototype, gs_prototype_free);
     g_clear_pointer(&r->functions, g_array_unref);

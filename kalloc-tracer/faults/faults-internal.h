@@ -2,7 +2,7 @@
 /*
  * The inside of faults: rules, and what a tracer has of them.
  *
- *     request of call points ----> KtRule ---- text
+ *     request of call points ----> KtRule ---- spec
  *                                               | (each has a reference)
  *     KtFaults ---- log[] ----------------------'
  *
@@ -13,16 +13,99 @@
 #define KT_FAULTS_INTERNAL_H
 
 #include "kalloc-tracer/calls/calls.h"
-#include "kalloc-tracer/faults/fault-points.h"
 #include "kalloc-tracer/faults/fault-rules.h"
+#include "kalloc-tracer/hooks/hook-table.h"
 
-/** struct KtRuleText - the strings of a rule (g_atomic_rc_box) */
-typedef struct KtRuleText {
-    KtFaultSpec spec;
-    char *what, *condition, *value, *module, *task;
-} KtRuleText;
-KtRuleText *kt_rule_text_new(const KtFaultSpec *spec);
-void kt_rule_text_unref(KtRuleText *text);
+/* ---- the functions of a point (fault-points.c) --------------------------- *
+ *
+ * The tables are faults.def and the hook table. Any thread; the results do not
+ * change. */
+
+/** What a failed call returns. */
+typedef enum KtFaultKind {
+    KT_FAILS_UNKNOWN,           /* the result's type does not say */
+    KT_FAILS_VOID,              /* there is no result */
+    KT_FAILS_NULL,
+    KT_FAILS_ZERO,              /* a count, or an address */
+    KT_FAILS_FALSE,
+    KT_FAILS_ERRNO,             /* -ENOMEM */
+    KT_FAILS_ERRPTR,            /* -ENOMEM as a pointer */
+    KT_FAILS_FAULT,             /* -EFAULT */
+    KT_FAILS_INTR,              /* -EINTR */
+    KT_FAILS_REST,              /* bytes that were not copied: role.size */
+    KT_FAILS_ONES,              /* all bits set */
+} KtFaultKind;
+
+/**
+ * struct KtFaultFunction - a function that can be made to fail
+ * @name: (owned) its symbol, without the module
+ * @va: its address; 0: not known yet
+ * @role: numbers of arguments
+ * @bits: of the result; 0: unknown
+ * @allocates: of an allocator: only the outermost call fails
+ * @forks: not to be failed: wake_up_new_task(), for child()
+ */
+typedef struct KtFaultFunction {
+    char *name;
+    uint64_t va;
+    KtFaultKind kind;
+    KtCallRoles role;
+    uint8_t bits;
+    bool allocates, forks;
+} KtFaultFunction;
+
+/** kt_fault_functions_new() - (owned, g_array_unref) Make an empty array of
+ *  KtFaultFunction. */
+GArray *kt_fault_functions_new(void);
+
+/**
+ * kt_fault_point_functions() - List the functions of a point
+ * @hooks: (borrowed for the call)
+ * @k: (nullable) only functions that this kernel has; NULL: all
+ *
+ * Returns: (owned) KtFaultFunction; NULL if no point has that name.
+ */
+GArray *kt_fault_point_functions(const KtHookTable *hooks, const GsKernel *k,
+                                 const char *point);
+/** kt_fault_set_functions() - List the functions of a set of
+ *  function-sets.def, "@name". @k: as above. Returns: as above. */
+GArray *kt_fault_set_functions(const KtHookTable *hooks, const GsKernel *k,
+                               const char *set);
+
+/** kt_fault_function() - Describe function @name of @module (nullable) in
+ *  kernel @k (nullable): by faults.def and the hook table, else by its
+ *  prototype. @hooks: (borrowed for the call) */
+KtFaultFunction kt_fault_function(const KtHookTable *hooks, const GsKernel *k,
+                                  const char *module, const char *name);
+
+/** kt_fault_point_known() - Return true if there is a point of that name. */
+bool kt_fault_point_known(const char *name);
+/** kt_fault_kind_text() - (static) Describe what a failed call returns. */
+const char *kt_fault_kind_text(KtFaultKind kind);
+/** kt_fault_default() - Return what a failed call of that kind returns. @size:
+ *  the value of role.size */
+uint64_t kt_fault_default(KtFaultKind kind, uint64_t size);
+/** kt_fault_fits() - Return true if a result of that kind and width can be
+ *  @value. */
+bool kt_fault_fits(const KtFaultFunction *f, int64_t value);
+
+/** kt_fault_allocators() - (owned) Return the set of names of all functions
+ *  that allocate; kt_fault_insides() those of KT_FAULT_INSIDE. */
+GHashTable *kt_fault_allocators(const KtHookTable *hooks);
+GHashTable *kt_fault_insides(void);
+
+/* ---- rules --------------------------------------------------------------- */
+
+/** kt_fault_spec_copy() - (owned) Copy a spec; the copy has a reference count
+ *  (g_atomic_rc_box), and its strings are its own. */
+KtFaultSpec *kt_fault_spec_copy(const KtFaultSpec *spec);
+void kt_fault_spec_unref(const KtFaultSpec *spec);
+/** kt_fault_records_new() - (owned, g_ptr_array_unref) Make an empty array of
+ *  KtFaultRecord. */
+GPtrArray *kt_fault_records_new(void);
+/** kt_fault_records_add() - Append a copy of a record, with a reference on its
+ *  spec, which is of kt_fault_spec_copy(). */
+void kt_fault_records_add(GPtrArray *records, const KtFaultRecord *r);
 
 /** struct KtRuleCount - the calls of one stack, see KtFaultStack */
 typedef struct KtRuleCount {
@@ -45,7 +128,7 @@ typedef struct KtRuleCount {
 typedef struct KtRule {
     uint32_t id;
     struct KtFaults *faults;
-    KtRuleText *text;
+    KtFaultSpec *spec;
     KtCallCondition *condition;
     int inner, inside, task_name, task_child;
     unsigned left_out;
@@ -66,7 +149,7 @@ typedef struct KtFaultCode {
  * struct KtFaults - the faults of a tracer
  * @allocators, @insides: sets of names of functions
  * @lock: of @next, the number of the next rule, and of the log
- * @log: KtFaultRecord*; @log_text: the KtRuleText of each
+ * @log: of kt_fault_records_new()
  * @save_lock: only one thread writes to the journal; locked before @lock
  * @saved, @saved_full: what is in the journal: the first records, that the log
  *                      is full
@@ -87,7 +170,7 @@ typedef struct KtFaults {
     GHashTable *allocators, *insides;
     GMutex lock;
     uint32_t next;
-    GPtrArray *log, *log_text;
+    GPtrArray *log;
     bool log_full;
     GMutex save_lock;
     unsigned saved;
@@ -119,8 +202,8 @@ char *kt_rule_points(const KtRule *r);
 /** kt_faults_rules() - Call @fn for each rule (the @opaque of its request),
  *  until it returns false; under the lock of the call points. */
 void kt_faults_rules(KtTracer *t, KtPointRequestFn fn, void *opaque);
-/** kt_faults_append() - Append a record to the log, with a reference to the
- *  rule's text. Returns: false if the log is full. */
-bool kt_faults_append(KtFaults *f, KtRuleText *text, const KtFaultRecord *rec);
+/** kt_faults_append() - Append a record to the log, with a reference on its
+ *  spec. Returns: false if the log is full. */
+bool kt_faults_append(KtFaults *f, const KtFaultRecord *rec);
 
 #endif /* KT_FAULTS_INTERNAL_H */

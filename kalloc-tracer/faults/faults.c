@@ -18,9 +18,7 @@ static void *new_faults(KtBudget *budget)
 
     f->budget = budget;
     f->insides = kt_fault_insides();
-    f->log = g_ptr_array_new_with_free_func(g_free);
-    f->log_text =
-        g_ptr_array_new_with_free_func((GDestroyNotify)kt_rule_text_unref);
+    f->log = kt_fault_records_new();
     f->ranges = g_array_new(FALSE, FALSE, sizeof(KtFaultCode));
     f->gfp = kt_gfp_find(NULL);
     f->layout = kt_call_layout_find(NULL);
@@ -36,7 +34,6 @@ static void free_faults(void *part)
     KtFaults *f = part;
 
     g_ptr_array_unref(f->log);
-    g_ptr_array_unref(f->log_text);
     g_array_unref(f->ranges);
     g_clear_pointer(&f->allocators, g_hash_table_unref);
     g_hash_table_unref(f->insides);
@@ -237,7 +234,7 @@ static uint64_t load(const uint64_t *counter)
 static KtFaultRule describe(KtRule *r)
 {
     KtFaultRule out = {
-        .id = r->id, .spec = r->text->spec, .calls = load(&r->calls),
+        .id = r->id, .spec = *r->spec, .calls = load(&r->calls),
         .selected = load(&r->selected), .done = load(&r->done),
         .unknown = load(&r->unknown), .divided = load(&r->divided),
         .left_out = r->left_out,
@@ -250,7 +247,7 @@ static KtFaultRule describe(KtRule *r)
         out.n_functions += !f->forks;
         out.fails = out.fails ? out.fails : kt_fault_kind_text(f->kind);
     }
-    out.fails = r->has_value ? r->text->value : out.fails ? out.fails : "?";
+    out.fails = r->has_value ? r->spec->value : out.fails ? out.fails : "?";
     for (unsigned i = 0; i < KT_REFUSED__COUNT; i++) {
         out.refused[i] = load(&r->refused[i]);
     }

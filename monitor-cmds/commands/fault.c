@@ -264,9 +264,17 @@ static const McObject rule_object = {
 };
 MC_OBJECTS(mc_fault_list_objects, &rule_object);
 
+static void remark_full(McOut *out, bool full)
+{
+    if (full) {
+        mc_remark(out, "the log is full, so no more calls are made to fail");
+    }
+}
+
 bool mc_cmd_fault_list(McOut *out, const McArgs *args, GError **errp)
 {
     g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(RuleRow));
+    bool full;
 
     g_array_set_clear_func(rows, rule_row_clear);
     if (!has_vm(out, errp)) {
@@ -279,10 +287,8 @@ bool mc_cmd_fault_list(McOut *out, const McArgs *args, GError **errp)
     if (!rows->len) {
         mc_remark(out, "no rules; ka fault add makes one");
     }
-    if (kt_faults_log_is_full(out->ctx->tracer)) {
-        mc_remark(out, "the log is full, so no more calls are made to "
-                  "fail");
-    }
+    kt_faults_log_count(out->ctx->tracer, &full);
+    remark_full(out, full);
     return true;
 }
 
@@ -383,28 +389,12 @@ static void print_record(McOut *out, const KtFaultRecord *r)
     mc_print(out, &record_object, &(RecordRow) { *r, command, args->str });
 }
 
-static unsigned count_log(KtTracer *t)
-{
-    unsigned lo = 0, hi = KT_FAULT_LOG_MAX;
-    KtFaultRecord r;
-
-    while (lo < hi) {
-        unsigned mid = (lo + hi) / 2;
-
-        if (kt_faults_log(t, mid, &r)) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
-}
-
 /* The newest @limit records. */
 bool mc_cmd_fault_log(McOut *out, const McArgs *args, GError **errp)
 {
     KtTracer *t = out->ctx->tracer;
-    unsigned n = count_log(t);
+    bool full;
+    unsigned n = kt_faults_log_count(t, &full);
     unsigned first = args->limit < n ? n - args->limit : 0;
     KtFaultRecord r;
 
@@ -422,10 +412,7 @@ bool mc_cmd_fault_log(McOut *out, const McArgs *args, GError **errp)
     if (!n) {
         mc_remark(out, "no call was made to fail");
     }
-    if (kt_faults_log_is_full(t)) {
-        mc_remark(out, "the log is full, so no more calls are made to "
-                  "fail");
-    }
+    remark_full(out, full);
     return true;
 }
 

@@ -15,7 +15,7 @@
 
 #include "kalloc-tracer/calls/call-ring.h"
 #include "kalloc-tracer/calls/calls.h"
-#include "kalloc-tracer/calls/deref-read.h"
+#include "kalloc-tracer/calls/deref-plan.h"
 #include "kalloc-tracer/tracer/frame-ids.h"
 #include "kalloc-tracer/tracer/tracer.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/calls/deref-read.h"
+#include "kalloc-tracer/calls/deref-plan.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #define AFTER_BYTES (1u << 20)  /* of records, in one kt_query_calls_after() */

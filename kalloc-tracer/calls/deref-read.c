@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Values of --deref in a call record: see deref-read.h. */
-#include "kalloc-tracer/calls/deref-read.h"
+/* Values of --deref in a call record: see deref-plan.h. */
+#include "kalloc-tracer/calls/deref-plan.h"
 
 #include <string.h>
 
-#define HEAD_BYTES      2u
+#define HEAD_BYTES      2u      /* the number of the plan */
 #define NULL_LEN        0xfeu
 #define UNREADABLE_LEN  0xffu
 #define PAGE            4096u   /* of the smallest pages */

@@ -12,7 +12,7 @@
 #ifndef KT_WATCH_H
 #define KT_WATCH_H
 
-#include "kalloc-tracer/calls/deref-table.h"
+#include "kalloc-tracer/calls/deref-plan.h"
 #include "kalloc-tracer/calls/point-set.h"
 #include "kalloc-tracer/conditions/call-condition.h"
 

@@ -12,7 +12,7 @@
  * watched any more, returns do not search for calls.
  */
 #include "kalloc-tracer/capture/record-internal.h"
-#include "kalloc-tracer/calls/deref-read.h"
+#include "kalloc-tracer/calls/deref-plan.h"
 
 #include <string.h>
 

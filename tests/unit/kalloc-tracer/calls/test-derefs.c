@@ -8,8 +8,7 @@
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/types/prototype.h"
-#include "kalloc-tracer/calls/deref-read.h"
-#include "kalloc-tracer/calls/deref-table.h"
+#include "kalloc-tracer/calls/deref-plan.h"
 
 #include <string.h>
 

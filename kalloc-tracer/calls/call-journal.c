@@ -129,7 +129,8 @@ static GArray *numbers_in(const KtCallBatch *b, NumberOf *number_of)
 static void write_point(KtTracer *t, KtPointId id, GsOut *out)
 {
     g_autoptr(GBytes) packed =
-        kt_call_points_packed(kt_tracer_calls(t)->points, id);
+        kt_point_names_packed(kt_call_points_names(kt_tracer_calls(t)->points),
+                              id);
     gsize len = 0;
     const void *bytes = packed ? g_bytes_get_data(packed, &len) : NULL;
     KtPointName name = { .name = "?" };
@@ -187,6 +188,7 @@ void kt_call_frame_write(KtTracer *t, const KtCallBatch *b, GsOut *out)
 
 static bool read_points(KtTracer *t, GsBytes *in)
 {
+    KtPointNames *names = kt_call_points_names(kt_tracer_calls(t)->points);
     unsigned n = gs_bytes_varint(in, UINT16_MAX);
     char text[GS_SYMBOL_NAME_MAX + 1], module[MODULE_NAME_MAX + 1];
 
@@ -202,8 +204,7 @@ static bool read_points(KtTracer *t, GsBytes *in)
         packed = gs_bytes_take(in, len);
         name.module = *module ? module : NULL;
         if (!in->failed) {
-            kt_call_points_define(kt_tracer_calls(t)->points, id, &name,
-                                  gs_bytes(packed, len));
+            kt_point_names_define(names, id, &name, gs_bytes(packed, len));
         }
     }
     return !in->failed;

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "kalloc-tracer/calls/point-match.h"
-#include "kalloc-tracer/calls/point-names.h"
 
 /* A point of the table, and the requests that match it. */
 typedef struct Point {
@@ -523,32 +522,9 @@ unsigned kt_call_points_skipped(KtCallPoints *p)
     return n;
 }
 
-bool kt_call_points_name(KtCallPoints *p, KtPointId id, KtPointName *out)
+KtPointNames *kt_call_points_names(KtCallPoints *p)
 {
-    bool known;
-
-    g_mutex_lock(&p->lock);
-    known = kt_point_names_get(p->names, id, out);
-    g_mutex_unlock(&p->lock);
-    return known;
-}
-
-GBytes *kt_call_points_packed(KtCallPoints *p, KtPointId id)
-{
-    GBytes *packed;
-
-    g_mutex_lock(&p->lock);
-    packed = kt_point_names_packed(p->names, id);
-    g_mutex_unlock(&p->lock);
-    return packed;
-}
-
-void kt_call_points_define(KtCallPoints *p, KtPointId id,
-                           const KtPointName *name, GsBytes packed)
-{
-    g_mutex_lock(&p->lock);
-    kt_point_names_define(p->names, id, name, packed);
-    g_mutex_unlock(&p->lock);
+    return p->names;
 }
 
 void kt_call_points_foreach_request(KtCallPoints *p, KtPointUse use,

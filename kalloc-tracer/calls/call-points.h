@@ -20,8 +20,8 @@
 #ifndef KT_CALL_POINTS_H
 #define KT_CALL_POINTS_H
 
-#include "guest-symbols/base/bytes.h"
 #include "kalloc-tracer/base/budget.h"
+#include "kalloc-tracer/calls/point-names.h"
 #include "kalloc-tracer/calls/point-set.h"
 
 typedef struct KtCallPoints KtCallPoints;
@@ -103,18 +103,8 @@ void kt_call_points_remove_module(KtCallPoints *p, uint64_t module_va);
  *  point since the last call, because a limit was reached. */
 unsigned kt_call_points_skipped(KtCallPoints *p);
 
-/** kt_call_points_name() - Return the names of @id; false if it was never
- *  used in this boot. */
-bool kt_call_points_name(KtCallPoints *p, KtPointId id, KtPointName *out);
-
-/** kt_call_points_packed() - (owned, nullable) Return the prototype of @id as
- *  gs_prototype_pack() stores it; NULL if it is not known. */
-GBytes *kt_call_points_packed(KtCallPoints *p, KtPointId id);
-/** kt_call_points_define() - Set the names of @id, for the points of a journal,
- *  unless it has names. @packed: (copied, untrusted) the prototype; empty: not
- *  known. Nothing happens if the names have too many bytes. */
-void kt_call_points_define(KtCallPoints *p, KtPointId id,
-                           const KtPointName *name, GsBytes packed);
+/** kt_call_points_names() - (borrowed) Return the names of the points. */
+KtPointNames *kt_call_points_names(KtCallPoints *p);
 
 /** struct KtPointRequestInfo - a request and the number of its points */
 typedef struct KtPointRequestInfo {

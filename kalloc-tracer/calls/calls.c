@@ -294,7 +294,8 @@ uint64_t kt_query_calls_after(KtTracer *t, uint64_t *seq, unsigned n,
 
 bool kt_call_point_name(KtTracer *t, KtPointId id, KtPointName *out)
 {
-    return kt_call_points_name(kt_tracer_calls(t)->points, id, out);
+    return kt_point_names_get(kt_call_points_names(kt_tracer_calls(t)->points),
+                              id, out);
 }
 
 void kt_call_foreach_deref(KtTracer *t, const KtCallView *view,

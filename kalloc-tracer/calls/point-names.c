@@ -13,6 +13,7 @@ typedef struct Name {
 } Name;
 
 struct KtPointNames {
+    GMutex lock;                /* of all members */
     GHashTable *ids;            /* "name@address" -> id */
     GArray *names;              /* of Name; index i has the point i + 1 */
     size_t defined;             /* bytes of packed prototypes of a journal */
@@ -32,6 +33,7 @@ KtPointNames *kt_point_names_new(void)
 {
     KtPointNames *n = g_new0(KtPointNames, 1);
 
+    g_mutex_init(&n->lock);
     n->ids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     n->names = g_array_new(false, true, sizeof(Name));
     g_array_set_clear_func(n->names, clear_name);
@@ -43,25 +45,31 @@ void kt_point_names_free(KtPointNames *n)
     if (n) {
         g_hash_table_unref(n->ids);
         g_array_unref(n->names);
+        g_mutex_clear(&n->lock);
     }
     g_free(n);
 }
 
 void kt_point_names_clear(KtPointNames *n)
 {
+    g_mutex_lock(&n->lock);
     g_hash_table_remove_all(n->ids);
     g_array_set_size(n->names, 0);
     n->defined = 0;
+    g_mutex_unlock(&n->lock);
 }
 
-unsigned kt_point_names_count(const KtPointNames *n)
+unsigned kt_point_names_count(KtPointNames *n)
 {
+    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
+
     return n->names->len;
 }
 
 uint16_t kt_point_names_intern(KtPointNames *n, const GsKernel *k,
                                const KtFoundFunction *f)
 {
+    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
     g_autofree char *key = g_strdup_printf("%s@%" PRIx64, f->name, f->va);
     unsigned id = GPOINTER_TO_UINT(g_hash_table_lookup(n->ids, key));
 
@@ -87,8 +95,9 @@ static Name *find(const KtPointNames *n, KtPointId id)
     return name && name->name ? name : NULL;
 }
 
-bool kt_point_names_get(const KtPointNames *n, KtPointId id, KtPointName *out)
+bool kt_point_names_get(KtPointNames *n, KtPointId id, KtPointName *out)
 {
+    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
     const Name *name = find(n, id);
 
     if (name) {
@@ -100,6 +109,7 @@ bool kt_point_names_get(const KtPointNames *n, KtPointId id, KtPointName *out)
 
 GBytes *kt_point_names_packed(KtPointNames *n, KtPointId id)
 {
+    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
     Name *name = find(n, id);
 
     if (name && name->proto && !name->packed) {
@@ -114,6 +124,7 @@ GBytes *kt_point_names_packed(KtPointNames *n, KtPointId id)
 void kt_point_names_define(KtPointNames *n, KtPointId id,
                            const KtPointName *name, GsBytes packed)
 {
+    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
     size_t len = gs_bytes_left(&packed);
     Name *to;
 

@@ -42,13 +42,13 @@ static GByteArray *pack_prototype(void)
 
 static void define(KtTracer *t)
 {
-    KtCallPoints *points = kt_tracer_calls(t)->points;
+    KtPointNames *names = kt_call_points_names(kt_tracer_calls(t)->points);
     g_autoptr(GByteArray) packed = pack_prototype();
 
-    kt_call_points_define(points, (KtPointId) { 1 },
+    kt_point_names_define(names, (KtPointId) { 1 },
                           &(KtPointName) { .name = "free_it" },
                           gs_bytes(packed->data, packed->len));
-    kt_call_points_define(points, (KtPointId) { 7 },
+    kt_point_names_define(names, (KtPointId) { 7 },
                           &(KtPointName) { .name = "probe", .module = "drv" },
                           gs_bytes(NULL, 0));
 }

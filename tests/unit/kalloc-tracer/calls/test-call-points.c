@@ -190,6 +190,7 @@ static void boots(void)
 {
     g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
+    KtPointNames *names = kt_call_points_names(p);
     KtPointName name;
 
     watch(p, "kfree");
@@ -202,9 +203,9 @@ static void boots(void)
     kt_call_points_begin_boot(p, k);
     g_assert_null(at(p, 0xffffffff81001000));
     g_assert_nonnull(at(p, 0xffffffff81001000 + SLIDE));
-    g_assert_true(kt_call_points_name(p, (KtPointId) { 1 }, &name));
+    g_assert_true(kt_point_names_get(names, (KtPointId) { 1 }, &name));
     g_assert_cmpstr(name.name, ==, "kfree");
-    g_assert_false(kt_call_points_name(p, (KtPointId) { 2 }, &name));
+    g_assert_false(kt_point_names_get(names, (KtPointId) { 2 }, &name));
 }
 
 static void modules(void)

@@ -45,14 +45,13 @@ GArray *kt_found_functions_new(void)
  * struct Pattern - a pattern in its parts
  * @module: (owned) NULL: of the kernel or any module
  * @name: (borrowed) name or glob
- * @glob: (owned) NULL: @name is a name
+ * @glob: @name is a glob
  * @clones: match the copies that the compiler made of @name, not @name itself
  */
 typedef struct Pattern {
     char *module;
     const char *name;
-    GPatternSpec *glob;
-    bool clones;
+    bool glob, clones;
 } Pattern;
 
 static void pattern_init(Pattern *p, const char *text)
@@ -60,19 +59,9 @@ static void pattern_init(Pattern *p, const char *text)
     const char *colon = strchr(text, ':');
 
     *p = (Pattern) { .name = colon ? colon + 1 : text };
+    p->glob = strpbrk(p->name, "*?");
     if (colon) {
         p->module = g_strdelimit(g_strndup(text, colon - text), "-", '_');
-    }
-    if (strpbrk(p->name, "*?")) {
-        p->glob = g_pattern_spec_new(p->name);
-    }
-}
-
-static void pattern_deinit(Pattern *p)
-{
-    g_free(p->module);
-    if (p->glob) {
-        g_pattern_spec_free(p->glob);
     }
 }
 
@@ -81,7 +70,7 @@ static bool matches(const Pattern *p, const char *name)
     size_t len = strlen(p->name);
 
     if (p->glob) {
-        return g_pattern_spec_match_string(p->glob, name);
+        return kt_name_matches(p->name, name);
     }
     if (p->clones) {
         return !strncmp(name, p->name, len) && name[len] == '.';
@@ -267,7 +256,7 @@ bool kt_point_match(const GsKernel *k, const char *pattern, GArray *found,
     pattern_init(&p, pattern);
     ok = match_pattern(k, &p, found, errp) &&
          check_number(pattern, found->len - before, errp);
-    pattern_deinit(&p);
+    g_free(p.module);
     return ok;
 }
 
@@ -283,5 +272,5 @@ void kt_point_match_module(const GsKernel *k, const GsModule *module,
         p.clones = true;
         search_module(k, module, &p, found);
     }
-    pattern_deinit(&p);
+    g_free(p.module);
 }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "guest-symbols/base/sorted.h"
 #include "kalloc-tracer/faults/faults-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -29,18 +30,9 @@ static void add(uint64_t *counter)
 static bool in_allocator(const KtFaults *f, uint64_t va)
 {
     const KtFaultCode *range = (const KtFaultCode *)f->ranges->data;
-    unsigned lo = 0, hi = f->ranges->len;
+    unsigned n = gs_sorted_up_to(range, f->ranges->len, sizeof(*range), va);
 
-    while (lo < hi) {
-        unsigned mid = (lo + hi) / 2;
-
-        if (va >= range[mid].end) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo < f->ranges->len && va >= range[lo].start;
+    return n && va < range[n - 1].end;
 }
 
 static bool is_from_module(const Decision *d)

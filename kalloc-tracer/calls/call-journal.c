@@ -13,7 +13,6 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/calls/call-ring.h"
 #include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/calls/deref-plan.h"
 #include "kalloc-tracer/tracer/frame-ids.h"

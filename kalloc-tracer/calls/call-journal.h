@@ -33,7 +33,7 @@
 /* Calls under way in a frame, at most. */
 #define KT_CALL_FRAME_OPEN 4096u
 
-/** struct KtCallBatch - content of a frame: records as call-ring.h has them,
+/** struct KtCallBatch - content of a frame: records as call-records.h has them,
  *  one after another */
 typedef struct KtCallBatch {
     uint8_t flags;

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/calls/call-ring.h"
 
 #define POINTS          (UINT16_MAX + 1)
 

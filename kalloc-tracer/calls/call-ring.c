@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The newest call records of a vCPU: see call-ring.h. */
-#include "kalloc-tracer/calls/call-ring.h"
+/* The newest call records of a vCPU: see call-records.h. */
+#include "kalloc-tracer/calls/call-records.h"
 
 #include <string.h>
 

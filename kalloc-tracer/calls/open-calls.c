@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Watched calls that have not returned: see open-calls.h. */
-#include "kalloc-tracer/calls/open-calls.h"
+/* Watched calls that have not returned: see call-records.h. */
+#include "kalloc-tracer/calls/call-records.h"
 
 #include <string.h>
 

@@ -12,7 +12,6 @@
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/types/prototype.h"
 #include "kalloc-tracer/calls/calls.h"
-#include "kalloc-tracer/calls/call-ring.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * wraps; the oldest records make room, and are counted.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/calls/call-ring.h"
+#include "kalloc-tracer/calls/call-records.h"
 
 #define BYTES 4096u
 

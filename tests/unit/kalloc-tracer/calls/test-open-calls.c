@@ -4,7 +4,7 @@
  * never comes, and tasks that run on another vCPU when they return.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/calls/open-calls.h"
+#include "kalloc-tracer/calls/call-records.h"
 
 /* Enter @point with the stack pointer @sp, to return to @site. Returns: the
  * points of stale calls as decimal digits, the newest first. */

@@ -122,7 +122,7 @@ int kt_stack_rules_add_set(KtStackRules *r, GHashTable *names)
     return r->n++;
 }
 
-static bool holds(const Rule *rule, const GsSymbol *sym, bool first)
+static bool matches(const Rule *rule, const GsSymbol *sym, bool first)
 {
     switch (rule->kind) {
     case KT_STACK_CALLER:
@@ -207,7 +207,7 @@ static KtStackFacts work_out(const KtStackRules *r, const GsKernel *k,
 
         f.hash = mix_frame(f.hash, k, s->frames[i], named ? &sym : NULL);
         for (unsigned j = 0; named && r && j < r->n; j++) {
-            f.rules |= (uint32_t)holds(&r->rule[j], &sym, !i) << j;
+            f.rules |= (uint32_t)matches(&r->rule[j], &sym, !i) << j;
         }
         if (named && is_entry(&sym)) {
             f.cut = false;

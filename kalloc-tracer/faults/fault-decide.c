@@ -53,7 +53,7 @@ static bool is_of_task(Decision *d)
                                d->v.task.comm);
 }
 
-static bool passes_filters(Decision *d)
+static bool is_in_scope(Decision *d)
 {
     const KtRule *r = d->r;
 
@@ -203,8 +203,8 @@ static KtFaultRecord make_record(Decision *d)
     return rec;
 }
 
-/* Take one of the rule's --times. Two vCPUs can be here at once. */
-static bool take_one(KtRule *r)
+/* Claim one of the rule's --times. Two vCPUs can be here at once. */
+static bool claim_one(KtRule *r)
 {
     uint64_t before = __atomic_fetch_add(&r->done, 1, __ATOMIC_RELAXED);
 
@@ -233,7 +233,7 @@ static bool finish(Decision *d, KtFaultVerdict *out)
     KtFaultAction action = d->r->spec->action;
     KtFaultRecord rec;
 
-    if (!take_one(d->r)) {
+    if (!claim_one(d->r)) {
         refuse(d, KT_REFUSED_TIMES);
         return false;
     }
@@ -290,7 +290,7 @@ static void on_fork(Decision *d)
 
 static bool is_selected(Decision *d)
 {
-    if (!passes_filters(d)) {
+    if (!is_in_scope(d)) {
         return false;
     }
     d->v.times = __atomic_add_fetch(&d->r->calls, 1, __ATOMIC_RELAXED);

@@ -253,9 +253,9 @@ bool kt_fault_frame_read(KtTracer *t, const GsKernel *k, GsBytes *in,
 
 /* ---- saving ------------------------------------------------------------- */
 
-/* Copy the next records that are not saved, and take them for saved. Return
+/* Copy the next records that are not saved, and count them as saved. Return
  * false if nothing is new. */
-static bool take_unsaved(KtFaults *f, KtFaultBatch *b)
+static bool copy_unsaved(KtFaults *f, KtFaultBatch *b)
 {
     bool new;
 
@@ -276,7 +276,7 @@ static bool save_frame(KtTracer *t, KtFaults *f)
     GByteArray *frame;
 
     kt_fault_batch_init(&b);
-    if (!take_unsaved(f, &b)) {
+    if (!copy_unsaved(f, &b)) {
         return false;
     }
     frame = g_byte_array_new();

@@ -98,7 +98,7 @@ typedef struct Listing {
     bool more;
 } Listing;
 
-static bool passes_module(const McArgs *args, const McOut *out,
+static bool is_of_module(const McArgs *args, const McOut *out,
                           const KtCall *call)
 {
     GsSymbol sym;
@@ -111,7 +111,7 @@ static bool passes_module(const McArgs *args, const McOut *out,
 }
 
 /* Marks of sessions have no function and no caller. */
-static bool passes_function(const Listing *l, const KtCall *call)
+static bool is_of_function(const Listing *l, const KtCall *call)
 {
     KtPointName name = { .name = "?" };
 
@@ -120,10 +120,10 @@ static bool passes_function(const Listing *l, const KtCall *call)
     }
     kt_call_point_name(l->out->ctx->tracer, call->point, &name);
     return (!l->args->function || mc_match(l->args->function, name.name)) &&
-           passes_module(l->args, l->out, call);
+           is_of_module(l->args, l->out, call);
 }
 
-static bool passes(const Listing *l, const KtCall *call)
+static bool matches(const Listing *l, const KtCall *call)
 {
     const McFilter *f = &l->args->filter;
     uint64_t us = call->start_ns / 1000;
@@ -132,7 +132,7 @@ static bool passes(const Listing *l, const KtCall *call)
            (!mc_given(l->args, MC_OPT_CPU) || l->args->all_cpus ||
             call->cpu == l->args->cpu) &&
            kt_block_filter_task(f->block, call->task) &&
-           passes_function(l, call);
+           is_of_function(l, call);
 }
 
 /* Make rows of the calls that match, at most @limit. Other programs want names
@@ -148,7 +148,7 @@ static void add_rows(Listing *l, const KtCallList *list, uint64_t limit)
         McCallRow row;
 
         l->ended += !!(v->call->flags & KT_CALL_END);
-        if (!passes(l, v->call)) {
+        if (!matches(l, v->call)) {
             continue;
         }
         if (l->rows->len >= limit) {

@@ -206,7 +206,7 @@ static KtStackFacts work_out(const KtStackRules *r, const GsKernel *k,
                                             &sym);
 
         f.hash = mix_frame(f.hash, k, s->frames[i], named ? &sym : NULL);
-        for (unsigned j = 0; named && r && j < r->n; j++) {
+        for (unsigned j = 0; named && j < r->n; j++) {
             f.rules |= (uint32_t)matches(&r->rule[j], &sym, !i) << j;
         }
         if (named && is_entry(&sym)) {
@@ -217,14 +217,6 @@ static KtStackFacts work_out(const KtStackRules *r, const GsKernel *k,
     f.hash = f.cut ? mix(f.hash, &(uint64_t) { CUT_MARK }, 8) : f.hash;
     f.hash += !f.hash;
     return f;
-}
-
-uint64_t kt_stack_hash(const GsKernel *k, const KtCallStack *s, bool *cut)
-{
-    KtStackFacts f = work_out(NULL, k, s);
-
-    *cut = f.cut;
-    return f.hash;
 }
 
 /* ---- facts that are kept ------------------------------------------------ */

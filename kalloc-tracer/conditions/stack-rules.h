@@ -118,8 +118,4 @@ typedef struct KtStackFacts {
 KtStackFacts kt_stack_rules_facts(KtStackRules *r, const GsKernel *k,
                                   const KtCallStack *s);
 
-/** kt_stack_hash() - Work out the hash alone. @cut: (out) as in KtStackFacts.
- *  Any thread. */
-uint64_t kt_stack_hash(const GsKernel *k, const KtCallStack *s, bool *cut);
-
 #endif /* KT_STACK_RULES_H */

@@ -123,7 +123,8 @@ static const char *look_at(KtFrameReader *r, uint64_t offset, KtFrame *f)
         !read_at(r->fd, header, sizeof(header), offset)) {
         return "the last frame is torn";
     }
-    if (!kt_frame_get(f, header) || f->number != r->frames->len) {
+    if (!kt_part_unpack(KT_PART_FRAME, f, header) ||
+        f->number != r->frames->len) {
         return "a frame's header is damaged";
     }
     if (f->stored > left - sizeof(header)) {
@@ -139,15 +140,15 @@ static bool tail_is_at(const KtFrameReader *r, uint64_t offset)
 {
     uint8_t tail[KT_TAIL_BYTES];
     const KtFrame *last;
-    uint64_t index;
+    KtTail end;
 
     if (!r->frames->len || r->span.size - offset != sizeof(tail) ||
         !read_at(r->fd, tail, sizeof(tail), offset) ||
-        !kt_tail_get(&index, tail)) {
+        !kt_part_unpack(KT_PART_TAIL, &end, tail)) {
         return false;
     }
     last = kt_frame_reader_frame(r, r->frames->len - 1);
-    return last->kind == KT_FRAME_INDEX && last->offset == index;
+    return last->kind == KT_FRAME_INDEX && last->offset == end.index;
 }
 
 static void walk(KtFrameReader *r)
@@ -183,8 +184,8 @@ static bool read_rows(KtFrameReader *r, GsBytes *in, uint64_t end)
         const uint8_t *header = gs_bytes_take(in, KT_FRAME_BYTES);
         KtFrame f;
 
-        if (!header || !kt_frame_get(&f, header) || offset != expected ||
-            f.number != r->frames->len) {
+        if (!header || !kt_part_unpack(KT_PART_FRAME, &f, header) ||
+            offset != expected || f.number != r->frames->len) {
             return false;
         }
         f.offset = offset;
@@ -219,17 +220,20 @@ static bool load_index(KtFrameReader *r)
 {
     uint64_t end = r->span.size - KT_TAIL_BYTES;
     uint8_t tail[KT_TAIL_BYTES], header[KT_FRAME_BYTES];
+    KtTail last;
     KtFrame f;
 
     if (r->span.size < KT_HEAD_BYTES + KT_FRAME_BYTES + KT_TAIL_BYTES ||
         !read_at(r->fd, tail, sizeof(tail), end) ||
-        !kt_tail_get(&f.offset, tail) || f.offset < KT_HEAD_BYTES ||
-        f.offset > end - KT_FRAME_BYTES ||
-        !read_at(r->fd, header, sizeof(header), f.offset) ||
-        !kt_frame_get(&f, header) || f.kind != KT_FRAME_INDEX ||
-        f.stored != end - KT_FRAME_BYTES - f.offset) {
+        !kt_part_unpack(KT_PART_TAIL, &last, tail) ||
+        last.index < KT_HEAD_BYTES || last.index > end - KT_FRAME_BYTES ||
+        !read_at(r->fd, header, sizeof(header), last.index) ||
+        !kt_part_unpack(KT_PART_FRAME, &f, header) ||
+        f.kind != KT_FRAME_INDEX ||
+        f.stored != end - KT_FRAME_BYTES - last.index) {
         return false;
     }
+    f.offset = last.index;
     g_array_append_val(r->frames, f);
     return use_index(r, &f);
 }
@@ -267,12 +271,13 @@ static bool read_head(KtFrameReader *r, const char *name, GError **errp)
     if (!check_version(head, name, errp)) {
         return false;
     }
-    if (!whole || !kt_head_get(&r->head, head)) {
+    if (!whole || !kt_part_unpack(KT_PART_HEAD, &r->head, head)) {
         g_set_error(errp, GS_ERROR, GS_ERROR_FORMAT,
                     "%s: the journal's first bytes are damaged", name);
         return false;
     }
-    r->span.live_known = kt_live_get(&r->span.live, head + KT_HEAD_LIVE);
+    r->span.live_known = kt_part_unpack(KT_PART_LIVE, &r->span.live,
+                                        head + KT_HEAD_LIVE);
     return true;
 }
 

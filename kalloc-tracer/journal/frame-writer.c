@@ -183,7 +183,7 @@ static void put_frame(KtFrameWriter *o, KtFrame *f, GByteArray *const *section,
     }
     f->stored = o->out->len - at - KT_FRAME_BYTES;
     f->crc = kt_crc(o->out->data + at + KT_FRAME_BYTES, f->stored);
-    kt_frame_put(f, o->out->data + at);
+    kt_part_pack(KT_PART_FRAME, f, o->out->data + at);
     o->last_frame = f->offset;
     if (o->index->len < INDEX_MAX) {
         g_array_append_val(o->index, *f);
@@ -419,7 +419,7 @@ static void put_index(KtFrameWriter *o)
         uint8_t header[KT_FRAME_BYTES];
         const KtFrame *f = &g_array_index(o->index, KtFrame, i);
 
-        kt_frame_put(f, header);
+        kt_part_pack(KT_PART_FRAME, f, header);
         gs_out_u64(&out, f->offset);
         gs_out_bytes(&out, header, sizeof(header));
     }
@@ -432,7 +432,7 @@ static void put_end(KtFrameWriter *o)
     uint8_t tail[KT_TAIL_BYTES];
 
     put_index(o);
-    kt_tail_put(o->last_frame, tail);
+    kt_part_pack(KT_PART_TAIL, &(KtTail) { o->last_frame }, tail);
     g_byte_array_append(o->out, tail, sizeof(tail));
     commit(o, &b);
 }

@@ -7,136 +7,74 @@
 
 #include <zlib.h>
 
+#include "kalloc-tracer/base/fields.h"
+
+/* struct Part - a part. @magic: its first @n_magic bytes; @field: what follows
+ * them; then zeros up to the checksum, which ends at byte @len. */
+typedef struct Part {
+    uint8_t magic[8];
+    uint8_t n_magic;
+    uint8_t len;
+    KtField field[11];
+} Part;
+
+static const Part parts[KT_PART__COUNT] = {
+    [KT_PART_HEAD] = {
+        { 'K', 'A', 'J', 'R', 'N', 'L', KT_JOURNAL_VERSION, 0 }, 8,
+        KT_HEAD_LIVE, {
+            KT_FIXED(KtHead, history_bytes, 8), KT_FIXED(KtHead, map_bytes, 8),
+            KT_FIXED(KtHead, max_stacks, 4), KT_FIXED(KtHead, n_cpus, 4),
+            KT_FIXED(KtHead, begun, 8),
+        },
+    },
+    [KT_PART_LIVE] = {
+        { 0 }, 0, KT_HEAD_LIVE, {
+            KT_FIXED(KtLive, promised, 8), KT_FIXED(KtLive, dropped, 8),
+        },
+    },
+    [KT_PART_FRAME] = {
+        "KAFr", 4, KT_FRAME_BYTES, {
+            KT_FIXED(KtFrame, kind, 4), KT_FIXED(KtFrame, number, 4),
+            KT_FIXED(KtFrame, n, 4),
+            KT_FIELD(FIXED, KtFrame, stored, .bytes = 4, .max = KT_STORED_MAX),
+            KT_FIXED(KtFrame, raw, 4),
+            KT_FIXED(KtFrame, first_seq, 8), KT_FIXED(KtFrame, last_seq, 8),
+            KT_FIXED(KtFrame, first_us, 8), KT_FIXED(KtFrame, last_us, 8),
+            KT_FIXED(KtFrame, crc, 4),
+        },
+    },
+    [KT_PART_TAIL] = {
+        "KAJEND", 8, KT_TAIL_BYTES, { KT_FIXED(KtTail, index, 8) },
+    },
+};
+
 uint32_t kt_crc(const void *data, size_t len)
 {
     return crc32_z(0, data, len);
 }
 
-static void put_crc(uint8_t *out, size_t len)
+void kt_part_pack(KtPart part, const void *row, uint8_t *out)
 {
-    uint32_t crc = GUINT32_TO_LE(kt_crc(out, len - 4));
-
-    memcpy(out + len - 4, &crc, sizeof(crc));
-}
-
-static bool crc_fits(const uint8_t *in, size_t len)
-{
+    const Part *p = &parts[part];
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
     uint32_t crc;
 
-    memcpy(&crc, in + len - 4, sizeof(crc));
-    return GUINT32_FROM_LE(crc) == kt_crc(in, len - 4);
+    gs_out_bytes(&GS_OUT(bytes), p->magic, p->n_magic);
+    kt_fields_pack(p->field, row, NULL, &GS_OUT(bytes));
+    memset(out, 0, p->len);
+    memcpy(out, bytes->data, bytes->len);
+    crc = GUINT32_TO_LE(kt_crc(out, p->len - sizeof(crc)));
+    memcpy(out + p->len - sizeof(crc), &crc, sizeof(crc));
 }
 
-/* Fill a part with the bytes of @a, zeros, and the checksum. */
-static void finish(GByteArray *a, uint8_t *out, size_t len)
+bool kt_part_unpack(KtPart part, void *row, const uint8_t *in)
 {
-    memset(out, 0, len);
-    memcpy(out, a->data, MIN(a->len, len));
-    g_byte_array_unref(a);
-    put_crc(out, len);
-}
+    const Part *p = &parts[part];
+    GsBytes bytes = gs_bytes(in + p->n_magic, p->len - p->n_magic);
+    uint32_t crc;
 
-void kt_head_put(const KtHead *h, uint8_t out[KT_HEAD_LIVE])
-{
-    GByteArray *a = g_byte_array_new();
-    GsOut w = gs_out(a);
-
-    gs_out_bytes(&w, (const uint8_t *)KT_JOURNAL_MAGIC, 6);
-    gs_out_u8(&w, KT_JOURNAL_VERSION);
-    gs_out_u8(&w, 0);
-    gs_out_u64(&w, h->history_bytes);
-    gs_out_u64(&w, h->map_bytes);
-    gs_out_u32(&w, h->max_stacks);
-    gs_out_u32(&w, h->n_cpus);
-    gs_out_u64(&w, h->begun);
-    finish(a, out, KT_HEAD_LIVE);
-}
-
-bool kt_head_get(KtHead *h, const uint8_t in[KT_HEAD_LIVE])
-{
-    GsBytes b = gs_bytes(in + 8, KT_HEAD_LIVE - 8);
-
-    h->history_bytes = gs_bytes_u64(&b);
-    h->map_bytes = gs_bytes_u64(&b);
-    h->max_stacks = gs_bytes_u32(&b);
-    h->n_cpus = gs_bytes_u32(&b);
-    h->begun = gs_bytes_u64(&b);
-    return crc_fits(in, KT_HEAD_LIVE);
-}
-
-void kt_live_put(const KtLive *l, uint8_t out[KT_HEAD_LIVE])
-{
-    GByteArray *a = g_byte_array_new();
-    GsOut w = gs_out(a);
-
-    gs_out_u64(&w, l->promised);
-    gs_out_u64(&w, l->dropped);
-    finish(a, out, KT_HEAD_LIVE);
-}
-
-bool kt_live_get(KtLive *l, const uint8_t in[KT_HEAD_LIVE])
-{
-    GsBytes b = gs_bytes(in, KT_HEAD_LIVE);
-
-    l->promised = gs_bytes_u64(&b);
-    l->dropped = gs_bytes_u64(&b);
-    return crc_fits(in, KT_HEAD_LIVE);
-}
-
-void kt_tail_put(uint64_t index, uint8_t out[KT_TAIL_BYTES])
-{
-    GByteArray *a = g_byte_array_new();
-    GsOut w = gs_out(a);
-
-    gs_out_u64(&w, KT_TAIL_MAGIC);
-    gs_out_u64(&w, index);
-    finish(a, out, KT_TAIL_BYTES);
-}
-
-bool kt_tail_get(uint64_t *index, const uint8_t in[KT_TAIL_BYTES])
-{
-    GsBytes b = gs_bytes(in, KT_TAIL_BYTES);
-    uint64_t magic = gs_bytes_u64(&b);
-
-    *index = gs_bytes_u64(&b);
-    return magic == KT_TAIL_MAGIC && crc_fits(in, KT_TAIL_BYTES);
-}
-
-void kt_frame_put(const KtFrame *f, uint8_t out[KT_FRAME_BYTES])
-{
-    GByteArray *a = g_byte_array_new();
-    GsOut w = gs_out(a);
-
-    gs_out_u32(&w, KT_FRAME_MAGIC);
-    gs_out_u32(&w, f->kind);
-    gs_out_u32(&w, f->number);
-    gs_out_u32(&w, f->n);
-    gs_out_u32(&w, f->stored);
-    gs_out_u32(&w, f->raw);
-    gs_out_u64(&w, f->first_seq);
-    gs_out_u64(&w, f->last_seq);
-    gs_out_u64(&w, f->first_us);
-    gs_out_u64(&w, f->last_us);
-    gs_out_u32(&w, f->crc);
-    finish(a, out, KT_FRAME_BYTES);
-}
-
-bool kt_frame_get(KtFrame *f, const uint8_t in[KT_FRAME_BYTES])
-{
-    GsBytes b = gs_bytes(in, KT_FRAME_BYTES);
-    uint32_t magic = gs_bytes_u32(&b);
-    uint32_t kind = gs_bytes_u32(&b);
-
-    f->kind = kind;
-    f->number = gs_bytes_u32(&b);
-    f->n = gs_bytes_u32(&b);
-    f->stored = gs_bytes_u32(&b);
-    f->raw = gs_bytes_u32(&b);
-    f->first_seq = gs_bytes_u64(&b);
-    f->last_seq = gs_bytes_u64(&b);
-    f->first_us = gs_bytes_u64(&b);
-    f->last_us = gs_bytes_u64(&b);
-    f->crc = gs_bytes_u32(&b);
-    return magic == KT_FRAME_MAGIC && kind <= UINT8_MAX &&
-           f->stored <= KT_STORED_MAX && crc_fits(in, KT_FRAME_BYTES);
+    kt_fields_unpack(p->field, row, NULL, NULL, &bytes);
+    memcpy(&crc, in + p->len - sizeof(crc), sizeof(crc));
+    return !bytes.failed && !memcmp(in, p->magic, p->n_magic) &&
+           GUINT32_FROM_LE(crc) == kt_crc(in, p->len - sizeof(crc));
 }

@@ -39,8 +39,6 @@
 #define KT_HEAD_LIVE            64      /* offset of the second half */
 #define KT_FRAME_BYTES          64      /* of a header */
 #define KT_TAIL_BYTES           24
-#define KT_FRAME_MAGIC          0x7246414b      /* "KAFr" */
-#define KT_TAIL_MAGIC           0x00444e454a414bull     /* "KAJEND" */
 
 /* Limits of what a reader accepts. */
 #define KT_STORED_MAX           (64u << 20)     /* bytes behind a header */
@@ -129,17 +127,25 @@ typedef struct KtLive {
     uint64_t dropped;
 } KtLive;
 
-/* Write a part as bytes, with its checksum. */
-void kt_head_put(const KtHead *h, uint8_t out[KT_HEAD_LIVE]);
-void kt_live_put(const KtLive *l, uint8_t out[KT_HEAD_LIVE]);
-void kt_tail_put(uint64_t index, uint8_t out[KT_TAIL_BYTES]);
-void kt_frame_put(const KtFrame *f, uint8_t out[KT_FRAME_BYTES]);
-/* Read a part; return false if the checksum is wrong or it is no such part.
- * @f->offset is set by the caller. */
-bool kt_head_get(KtHead *h, const uint8_t in[KT_HEAD_LIVE]);
-bool kt_live_get(KtLive *l, const uint8_t in[KT_HEAD_LIVE]);
-bool kt_tail_get(uint64_t *index, const uint8_t in[KT_TAIL_BYTES]);
-bool kt_frame_get(KtFrame *f, const uint8_t in[KT_FRAME_BYTES]);
+/** struct KtTail - the last bytes. @index: offset of the index frame */
+typedef struct KtTail {
+    uint64_t index;
+} KtTail;
+
+/** The parts: the struct with their contents, and their bytes. */
+typedef enum KtPart {
+    KT_PART_HEAD,       /* KtHead, KT_HEAD_LIVE */
+    KT_PART_LIVE,       /* KtLive, KT_HEAD_LIVE */
+    KT_PART_FRAME,      /* KtFrame without @offset, KT_FRAME_BYTES */
+    KT_PART_TAIL,       /* KtTail, KT_TAIL_BYTES */
+    KT_PART__COUNT
+} KtPart;
+
+/** kt_part_pack() - Write a part as bytes, with its checksum. */
+void kt_part_pack(KtPart part, const void *row, uint8_t *out);
+/** kt_part_unpack() - Read a part. Returns: false if the checksum is wrong or
+ *  it is no such part. */
+bool kt_part_unpack(KtPart part, void *row, const uint8_t *in);
 
 /** kt_crc() - return zlib's crc32 of @data. */
 uint32_t kt_crc(const void *data, size_t len);

@@ -195,7 +195,7 @@ static void write_promise(KtJournal *j)
     if (j->wanted == j->promised) {
         return;
     }
-    kt_live_put(&live, bytes);
+    kt_part_pack(KT_PART_LIVE, &live, bytes);
     if (kt_write_at(j->fd, bytes, sizeof(bytes), KT_HEAD_LIVE)) {
         j->promised = j->wanted;
     }
@@ -311,8 +311,8 @@ static bool write_head(int fd, const KtConfig *config)
     };
     uint8_t bytes[KT_HEAD_BYTES];
 
-    kt_head_put(&head, bytes);
-    kt_live_put(&(KtLive) { 0 }, bytes + KT_HEAD_LIVE);
+    kt_part_pack(KT_PART_HEAD, &head, bytes);
+    kt_part_pack(KT_PART_LIVE, &(KtLive) { 0 }, bytes + KT_HEAD_LIVE);
     return kt_write_at(fd, bytes, sizeof(bytes), 0);
 }
 

@@ -5,23 +5,37 @@
  */
 #include "kalloc-tracer/journal/status-frame.h"
 
+#include "kalloc-tracer/base/fields.h"
+
 #define TEXT_MAX    1024        /* of a line or a name */
 #define HOOKS_MAX   255
 #define COUNTERS_MAX 1024
 #define PARTS_MAX   64
 
-/* The sizes that are saved, in their order. */
-static const size_t saved_stats[] = {
-    offsetof(KtStats, stacks), offsetof(KtStats, tasks),
-    offsetof(KtStats, caches), offsetof(KtStats, map_bytes),
-    offsetof(KtStats, history_bytes), offsetof(KtStats, depot_bytes),
-    offsetof(KtStats, events), offsetof(KtStats, mem_bytes),
-    offsetof(KtStats, mem_bound),
+static const KtField stats_fields[] = {
+    KT_NUMBER(KtStats, stacks), KT_NUMBER(KtStats, tasks),
+    KT_NUMBER(KtStats, caches), KT_NUMBER(KtStats, map_bytes),
+    KT_NUMBER(KtStats, history_bytes), KT_NUMBER(KtStats, depot_bytes),
+    KT_NUMBER(KtStats, events), KT_NUMBER(KtStats, mem_bytes),
+    KT_NUMBER(KtStats, mem_bound),
+    { 0 }
 };
 
-static uint64_t *stat_at(KtStats *s, unsigned i)
+/* The texts of a hook, before @va and @hits. */
+static const size_t hook_texts[] = {
+    offsetof(KtHookStatus, name), offsetof(KtHookStatus, symbol),
+    offsetof(KtHookStatus, from), offsetof(KtHookStatus, args_from),
+    offsetof(KtHookStatus, note),
+};
+
+static const KtField hook_fields[] = {
+    KT_FIXED(KtHookStatus, va, 8), KT_NUMBER(KtHookStatus, hits),
+    { 0 }
+};
+
+static const char **text_at(KtHookStatus *h, unsigned i)
 {
-    return (uint64_t *)((char *)s + saved_stats[i]);
+    return (const char **)((char *)h + hook_texts[i]);
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -36,26 +50,13 @@ static void put_text(GsOut *out, const char *s)
     }
 }
 
-static void put_hook(GsOut *out, const KtHookStatus *h)
-{
-    put_text(out, h->name);
-    put_text(out, h->symbol);
-    put_text(out, h->from);
-    put_text(out, h->args_from);
-    put_text(out, h->note);
-    gs_out_u64(out, h->va);
-    gs_out_varint(out, h->hits);
-}
-
 void kt_status_put(GsOut *out, const KtStatus *s, const KtStats *stats)
 {
     unsigned n_hooks = MIN(s->n_hooks, HOOKS_MAX);
 
     gs_out_u8(out, s->kernel_found);
     put_text(out, s->why_no_kernel);
-    for (unsigned i = 0; i < G_N_ELEMENTS(saved_stats); i++) {
-        gs_out_varint(out, *stat_at((KtStats *)stats, i));
-    }
+    kt_fields_pack(stats_fields, stats, NULL, out);
     gs_out_u8(out, stats->full);
     gs_out_varint(out, KT_MEM__COUNT);
     for (unsigned i = 0; i < KT_MEM__COUNT; i++) {
@@ -71,7 +72,10 @@ void kt_status_put(GsOut *out, const KtStatus *s, const KtStats *stats)
         KtHookStatus h = { 0 };
 
         gs_out_u8(out, s->hook(s->opaque, i, &h));
-        put_hook(out, &h);
+        for (unsigned j = 0; j < G_N_ELEMENTS(hook_texts); j++) {
+            put_text(out, *text_at(&h, j));
+        }
+        kt_fields_pack(hook_fields, &h, NULL, out);
     }
 }
 
@@ -126,13 +130,10 @@ static void read_hooks(GsBytes *in, KtStoredStatus *s)
         KtHookStatus *h = &s->hook[i];
         bool known = gs_bytes_u8(in);
 
-        h->name = read_text(in, s->strings);
-        h->symbol = read_text(in, s->strings);
-        h->from = read_text(in, s->strings);
-        h->args_from = read_text(in, s->strings);
-        h->note = read_text(in, s->strings);
-        h->va = gs_bytes_u64(in);
-        h->hits = gs_bytes_varint(in, UINT64_MAX);
+        for (unsigned j = 0; j < G_N_ELEMENTS(hook_texts); j++) {
+            *text_at(h, j) = read_text(in, s->strings);
+        }
+        kt_fields_unpack(hook_fields, h, NULL, NULL, in);
         h->name = known ? h->name : NULL;
     }
 }
@@ -144,9 +145,7 @@ KtStoredStatus *kt_status_get(GsBytes *in)
     s->strings = g_string_chunk_new(4096);
     s->kernel_found = gs_bytes_u8(in);
     s->why_no_kernel = g_strdup(read_text(in, s->strings));
-    for (unsigned i = 0; i < G_N_ELEMENTS(saved_stats); i++) {
-        *stat_at(&s->stats, i) = gs_bytes_varint(in, UINT64_MAX);
-    }
+    kt_fields_unpack(stats_fields, &s->stats, NULL, NULL, in);
     s->stats.full = gs_bytes_u8(in);
     read_parts(in, s);
     read_counters(in, s);

@@ -2,28 +2,27 @@
 /* Frames of log lines: see log-frame.h. */
 #include "kalloc-tracer/log/log-frame.h"
 
-#include <string.h>
-
+#include "kalloc-tracer/base/fields.h"
 #include "kalloc-tracer/tracer/frame-ids.h"
 
 #define FLAGS (KT_LOG_SEEN | KT_LOG_CALLER | KT_LOG_CUT)
+
+static const KtField fields[] = {
+    KT_DELTA(KtLogLine, number), KT_DELTA(KtLogLine, seq),
+    KT_DELTA(KtLogLine, ns), KT_DELTA(KtLogLine, us),
+    KT_NUMBER(KtLogLine, lost), KT_NUMBER(KtLogLine, boot),
+    KT_NUMBER(KtLogLine, caller), KT_UPTO(KtLogLine, flags, FLAGS, NULL),
+    KT_UPTO(KtLogLine, level, 7, NULL), KT_FIXED(KtLogLine, facility, 1),
+    KT_NUMBER(KtLogLine, cpu),
+    { 0 }
+};
 
 /* ---- writing ------------------------------------------------------------- */
 
 static void write_line(KtTracer *t, const KtLogLine *line,
                        const KtLogLine *before, const void *text, GsOut *out)
 {
-    gs_out_step(out, before->number, line->number);
-    gs_out_step(out, before->seq, line->seq);
-    gs_out_step(out, before->ns, line->ns);
-    gs_out_step(out, before->us, line->us);
-    gs_out_varint(out, line->lost);
-    gs_out_varint(out, line->boot);
-    gs_out_varint(out, line->caller);
-    gs_out_u8(out, line->flags);
-    gs_out_u8(out, line->level);
-    gs_out_u8(out, line->facility);
-    gs_out_varint(out, line->cpu);
+    kt_fields_pack(fields, line, before, out);
     kt_frame_write_task(t, line->task, before->task, out);
     kt_frame_write_stack(t, line->stack, before->stack, out);
     gs_out_varint(out, line->len);
@@ -51,18 +50,9 @@ void kt_log_frame_write(KtTracer *t, const KtLogBatch *b, GsOut *out)
 static KtLogLine read_line(KtTracer *t, const GsKernel *k, GsBytes *in,
                            const KtLogLine *before, const uint8_t **text)
 {
-    KtLogLine line = { .number = gs_bytes_step(in, before->number) };
+    KtLogLine line = { 0 };
 
-    line.seq = gs_bytes_step(in, before->seq);
-    line.ns = gs_bytes_step(in, before->ns);
-    line.us = gs_bytes_step(in, before->us);
-    line.lost = gs_bytes_varint(in, UINT64_MAX);
-    line.boot = gs_bytes_varint(in, UINT32_MAX);
-    line.caller = gs_bytes_varint(in, UINT32_MAX);
-    line.flags = gs_bytes_varint(in, FLAGS);
-    line.level = gs_bytes_varint(in, 7);
-    line.facility = gs_bytes_u8(in);
-    line.cpu = gs_bytes_varint(in, UINT16_MAX);
+    kt_fields_unpack(fields, &line, before, NULL, in);
     line.task = kt_frame_read_task(t, in, before->task);
     line.stack = kt_frame_read_stack(t, k, in, before->stack);
     line.len = gs_bytes_varint(in, KT_LOG_TEXT_MAX);

@@ -8,21 +8,31 @@
  */
 #include "kalloc-tracer/snapshot/snapshot-internal.h"
 
-#include <string.h>
+/* All but the bit field @cross, which follows. */
+static const KtField account_fields[] = {
+    KT_NUMBER(KtAccount, allocs), KT_NUMBER(KtAccount, asked),
+    KT_STEP(KtAccount, reserved, asked), KT_STEP(KtAccount, frees, allocs),
+    KT_STEP(KtAccount, freed_asked, asked),
+    KT_STEP(KtAccount, freed_reserved, reserved), KT_NUMBER(KtAccount, peak),
+    { 0 }
+};
+
+static const KtField totals_fields[] = {
+    KT_NUMBER(KtTotals, us), KT_NUMBER(KtTotals, resizes),
+    KT_NUMBER(KtTotals, grown), KT_NUMBER(KtTotals, shrunk),
+    KT_NUMBER(KtTotals, lost), KT_NUMBER(KtTotals, lost_asked),
+    KT_NUMBER(KtTotals, lost_reserved), KT_NUMBER(KtTotals, splits),
+    KT_NUMBER(KtTotals, stray),
+    { 0 }
+};
+
+static const KtField stray_fields[] = {
+    KT_ID(KtStray, stack, STACKS, "a backtrace"), KT_NUMBER(KtStray, unknown),
+    KT_NUMBER(KtStray, invalid), KT_NUMBER(KtStray, pages),
+    { 0 }
+};
 
 /* ---- writing ------------------------------------------------------------- */
-
-static void pack_account(GsOut *p, const KtAccount *a)
-{
-    gs_out_varint(p, a->allocs);
-    gs_out_varint(p, a->asked);
-    gs_out_step(p, a->asked, a->reserved);
-    gs_out_step(p, a->allocs, a->frees);
-    gs_out_step(p, a->asked, a->freed_asked);
-    gs_out_step(p, a->reserved, a->freed_reserved);
-    gs_out_varint(p, a->peak);
-    gs_out_varint(p, a->cross);
-}
 
 /* What had no room for an account of its own is written as part of id 0. */
 static KtAccount account_at(const KtCells *c, uint32_t id)
@@ -50,7 +60,8 @@ static void pack_cells(GsOut *p, const KtCells *c)
             n += !pass;
             if (pass) {
                 gs_out_step(p, last, id);
-                pack_account(p, &a);
+                kt_fields_pack(account_fields, &a, NULL, p);
+                gs_out_varint(p, a.cross);
                 last = id;
             }
         }
@@ -80,38 +91,17 @@ static void pack_stray(const KtAccounts *a, GsOut *p)
     gs_out_varint(p, g_hash_table_size(a->stray));
     g_hash_table_iter_init(&it, a->stray);
     while (g_hash_table_iter_next(&it, NULL, &value)) {
-        const KtStray *s = value;
-
-        gs_out_varint(p, s->stack.v);
-        gs_out_varint(p, s->unknown);
-        gs_out_varint(p, s->invalid);
-        gs_out_varint(p, s->pages);
+        kt_fields_pack(stray_fields, value, NULL, p);
     }
-}
-
-static void numbers_of(KtTotals *t, uint64_t *out[9])
-{
-    uint64_t *all[] = {
-        &t->us, &t->resizes, &t->grown, &t->shrunk, &t->lost, &t->lost_asked,
-        &t->lost_reserved, &t->splits, &t->stray,
-    };
-
-    memcpy(out, all, sizeof(all));
 }
 
 void kt_accounts_pack(const KtAccounts *a, GsOut *p)
 {
-    KtTotals totals = a->now.totals;
-    uint64_t *number[9];
-
     gs_out_varint(p, !a->off);
     if (a->off) {
         return;
     }
-    numbers_of(&totals, number);
-    for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
-        gs_out_varint(p, *number[i]);
-    }
+    kt_fields_pack(totals_fields, &a->now.totals, NULL, p);
     gs_out_varint(p, a->now.all.peak);
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         pack_cells(p, &a->now.by[i]);
@@ -124,14 +114,9 @@ void kt_accounts_pack(const KtAccounts *a, GsOut *p)
 
 static KtAccount unpack_account(GsBytes *u)
 {
-    KtAccount a = { .allocs = gs_bytes_varint(u, UINT64_MAX) };
+    KtAccount a = { 0 };
 
-    a.asked = gs_bytes_varint(u, UINT64_MAX);
-    a.reserved = gs_bytes_step(u, a.asked);
-    a.frees = gs_bytes_step(u, a.allocs);
-    a.freed_asked = gs_bytes_step(u, a.asked);
-    a.freed_reserved = gs_bytes_step(u, a.reserved);
-    a.peak = gs_bytes_varint(u, UINT64_MAX);
+    kt_fields_unpack(account_fields, &a, NULL, NULL, u);
     a.cross = gs_bytes_upto(u, ((uint64_t)1 << 40) - 1, "frees elsewhere");
     return a;
 }
@@ -158,7 +143,8 @@ static void unpack_cells(GsBytes *u, KtCells *c, uint64_t max)
 
 static void unpack_callers(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids)
 {
-    uint64_t n = gs_bytes_upto(u, ids->stacks + 1, "the number of callers");
+    uint64_t n = gs_bytes_upto(u, ids->max[STACKS] + 1,
+                               "the number of callers");
     uint64_t last = 0;
 
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
@@ -172,19 +158,15 @@ static void unpack_callers(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids)
     }
 }
 
-static void unpack_stray(KtAccounts *a, GsBytes *u, uint64_t n_stacks)
+static void unpack_stray(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids)
 {
-    uint64_t n = gs_bytes_upto(u, n_stacks + 1,
+    uint64_t n = gs_bytes_upto(u, ids->max[STACKS] + 1,
                                "the number of stray frees");
 
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
-        KtStray s = {
-            .stack = { gs_bytes_upto(u, n_stacks, "a backtrace") },
-        };
+        KtStray s;
 
-        s.unknown = gs_bytes_varint(u, UINT64_MAX);
-        s.invalid = gs_bytes_varint(u, UINT64_MAX);
-        s.pages = gs_bytes_varint(u, UINT64_MAX);
+        kt_fields_unpack(stray_fields, &s, NULL, ids->max, u);
         kt_accounts_add_stray(a, &s);
     }
 }
@@ -192,26 +174,22 @@ static void unpack_stray(KtAccounts *a, GsBytes *u, uint64_t n_stacks)
 void kt_accounts_unpack(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids)
 {
     const uint64_t max[KT_BY__COUNT] = {
-        [KT_BY_STACK] = ids->stacks, [KT_BY_TASK] = ids->tasks,
-        [KT_BY_CACHE] = ids->caches + KT_LAYER__COUNT,
+        [KT_BY_STACK] = ids->max[STACKS], [KT_BY_TASK] = ids->max[TASKS],
+        [KT_BY_CACHE] = ids->max[CACHES] + KT_LAYER__COUNT,
         [KT_BY_SIZE] = KT_SIZE_CLASSES - 1,
     };
-    uint64_t *number[9];
 
     if (!gs_bytes_upto(u, 1, "a flag")) {
         kt_accounts_end(a);
         return;
     }
-    numbers_of(&a->now.totals, number);
-    for (unsigned i = 0; i < G_N_ELEMENTS(number); i++) {
-        *number[i] = gs_bytes_varint(u, UINT64_MAX);
-    }
+    kt_fields_unpack(totals_fields, &a->now.totals, NULL, NULL, u);
     a->now.all.peak = gs_bytes_varint(u, UINT64_MAX);
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         unpack_cells(u, &a->now.by[i], max[i]);
     }
     unpack_callers(a, u, ids);
-    unpack_stray(a, u, ids->stacks);
+    unpack_stray(a, u, ids);
 }
 
 /* ---- other ids ----------------------------------------------------------- */

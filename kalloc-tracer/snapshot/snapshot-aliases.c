@@ -55,8 +55,8 @@ static KtAlias unpack(GsBytes *u, const KtSnapshotIds *ids)
     KtAlias a = { .alias.cache_va = gs_bytes_varint(u, UINT64_MAX) };
 
     gs_bytes_text(u, a.name, sizeof(a.name), "another name of a cache");
-    a.alias.stack.v = gs_bytes_upto(u, ids->stacks, "a backtrace");
-    a.alias.task.v = gs_bytes_upto(u, ids->tasks, "a task");
+    a.alias.stack.v = gs_bytes_upto(u, ids->max[STACKS], "a backtrace");
+    a.alias.task.v = gs_bytes_upto(u, ids->max[TASKS], "a task");
     a.alias.us = gs_bytes_varint(u, UINT64_MAX);
     return a;
 }

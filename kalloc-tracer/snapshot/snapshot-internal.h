@@ -3,18 +3,22 @@
 #ifndef KT_SNAPSHOT_INTERNAL_H
 #define KT_SNAPSHOT_INTERNAL_H
 
+#include "kalloc-tracer/base/fields.h"
 #include "kalloc-tracer/model/model.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
+
+/* Kinds of ids in a stream. */
+enum { STACKS, TASKS, CACHES, HOOKS, IDS__COUNT };
 
 /**
  * struct KtSnapshotIds - bounds of the ids in a stream
  * @version: of the stream
- * @stacks, @tasks, @caches, @hooks: the greatest id of each kind
+ * @max: the greatest id of each kind
  * @hook: ids of this tracer's hooks, by the stream's hook ids
  */
 typedef struct KtSnapshotIds {
     unsigned version;
-    uint64_t stacks, tasks, caches, hooks;
+    uint64_t max[IDS__COUNT];
     KtHookId hook[256];
 } KtSnapshotIds;
 

@@ -19,32 +19,56 @@ enum {
 
 #define US_MAX ((1ull << 48) - 1)
 
+#define TOO_LATE "a time has more than 48 bits"
+#define US(type_, member_) \
+    KT_FIELD(DELTA, type_, member_, .max = US_MAX, .what = TOO_LATE)
+#define US_FROM(member_, from_) \
+    KT_FIELD(STEP, KtBlock, member_, .from = offsetof(KtBlock, from_), \
+             .max = US_MAX, .what = TOO_LATE)
+#define STACK(type_, member_) \
+    KT_ID(type_, member_, STACKS, "the number of a backtrace")
+#define TASK(type_, member_) \
+    KT_ID(type_, member_, TASKS, "the number of a task")
+#define CACHE(type_, member_) \
+    KT_ID(type_, member_, CACHES, "the number of a cache")
+#define HOOK(type_, member_) \
+    KT_ID(type_, member_, HOOKS, "the number of a hook")
+#define CPU(type_, member_) KT_UPTO(type_, member_, 0, "a vCPU")
+
 /* ---- one block ---------------------------------------------------------- */
+
+static const KtField block_fields[] = {
+    KT_NUMBER(KtBlock, requested), KT_STEP(KtBlock, actual, requested),
+    US(KtBlock, alloc_us), STACK(KtBlock, alloc_stack),
+    TASK(KtBlock, alloc_task), CACHE(KtBlock, cache),
+    KT_UPTO(KtBlock, gfp, 0, "gfp flags"), HOOK(KtBlock, hook),
+    CPU(KtBlock, alloc_cpu),
+    { 0 }
+};
+
+static const KtField freed_fields[] = {
+    US_FROM(free_us, alloc_us), STACK(KtBlock, free_stack),
+    TASK(KtBlock, free_task), HOOK(KtBlock, free_hook),
+    CPU(KtBlock, free_cpu),
+    { 0 }
+};
+
+static const KtField rcu_fields[] = {
+    US_FROM(rcu_us, alloc_us), STACK(KtBlock, rcu_stack),
+    { 0 }
+};
 
 static void pack_block(GsOut *p, const KtBlock *b, uint64_t from,
                        unsigned flags)
 {
     gs_out_varint(p, flags | b->layer << 4);
     gs_out_step(p, from, b->va);
-    gs_out_varint(p, b->requested);
-    gs_out_step(p, b->requested, b->actual);
-    gs_out_step(p, 0, b->alloc_us);
-    gs_out_varint(p, b->alloc_stack.v);
-    gs_out_varint(p, b->alloc_task.v);
-    gs_out_varint(p, b->cache.v);
-    gs_out_varint(p, b->gfp);
-    gs_out_varint(p, b->hook.v);
-    gs_out_varint(p, b->alloc_cpu);
+    kt_fields_pack(block_fields, b, NULL, p);
     if (flags & B_FREED) {
-        gs_out_step(p, b->alloc_us, b->free_us);
-        gs_out_varint(p, b->free_stack.v);
-        gs_out_varint(p, b->free_task.v);
-        gs_out_varint(p, b->free_hook.v);
-        gs_out_varint(p, b->free_cpu);
+        kt_fields_pack(freed_fields, b, NULL, p);
     }
     if (flags & B_RCU) {
-        gs_out_step(p, b->alloc_us, b->rcu_us);
-        gs_out_varint(p, b->rcu_stack.v);
+        kt_fields_pack(rcu_fields, b, NULL, p);
     }
 }
 
@@ -53,58 +77,6 @@ static unsigned flags_of(const KtBlock *b)
     return (b->state == KT_BLOCK_FREED ? B_FREED : 0) |
            (b->rcu_queued ? B_QUEUED : 0) |
            (b->rcu_queued && (b->rcu_stack.v || b->rcu_us) ? B_RCU : 0);
-}
-
-static KtHookId unpack_hook(GsBytes *u, const KtSnapshotIds *ids)
-{
-    return ids->hook[gs_bytes_upto(u, ids->hooks, "the number of a hook")];
-}
-
-static KtStackId unpack_stack(GsBytes *u, const KtSnapshotIds *ids)
-{
-    return (KtStackId) {
-        gs_bytes_upto(u, ids->stacks, "the number of a backtrace")
-    };
-}
-
-static KtTaskId unpack_task(GsBytes *u, const KtSnapshotIds *ids)
-{
-    return (KtTaskId) {
-        gs_bytes_upto(u, ids->tasks, "the number of a task")
-    };
-}
-
-static KtCacheId unpack_cache(GsBytes *u, const KtSnapshotIds *ids)
-{
-    return (KtCacheId) {
-        gs_bytes_upto(u, ids->caches, "the number of a cache")
-    };
-}
-
-static uint64_t unpack_us(GsBytes *u, uint64_t from)
-{
-    uint64_t us = gs_bytes_step(u, from);
-
-    if (us > US_MAX) {
-        gs_bytes_fail(u, "a time has more than 48 bits");
-    }
-    return us & US_MAX;
-}
-
-static void unpack_end(GsBytes *u, KtBlock *b, unsigned flags,
-                       const KtSnapshotIds *ids)
-{
-    if (flags & B_FREED) {
-        b->free_us = unpack_us(u, b->alloc_us);
-        b->free_stack = unpack_stack(u, ids);
-        b->free_task = unpack_task(u, ids);
-        b->free_hook = unpack_hook(u, ids);
-        b->free_cpu = gs_bytes_upto(u, UINT16_MAX, "a vCPU");
-    }
-    if (flags & B_RCU) {
-        b->rcu_us = unpack_us(u, b->alloc_us);
-        b->rcu_stack = unpack_stack(u, ids);
-    }
 }
 
 static unsigned unpack_block(GsBytes *u, KtBlock *b, uint64_t from,
@@ -121,16 +93,15 @@ static unsigned unpack_block(GsBytes *u, KtBlock *b, uint64_t from,
         gs_bytes_fail(u, "a block of an unknown layer");
     }
     b->va = gs_bytes_step(u, from);
-    b->requested = gs_bytes_varint(u, UINT64_MAX);
-    b->actual = gs_bytes_step(u, b->requested);
-    b->alloc_us = unpack_us(u, 0);
-    b->alloc_stack = unpack_stack(u, ids);
-    b->alloc_task = unpack_task(u, ids);
-    b->cache = unpack_cache(u, ids);
-    b->gfp = gs_bytes_upto(u, UINT32_MAX, "gfp flags");
-    b->hook = unpack_hook(u, ids);
-    b->alloc_cpu = gs_bytes_upto(u, UINT16_MAX, "a vCPU");
-    unpack_end(u, b, head, ids);
+    kt_fields_unpack(block_fields, b, NULL, ids->max, u);
+    if (head & B_FREED) {
+        kt_fields_unpack(freed_fields, b, NULL, ids->max, u);
+    }
+    if (head & B_RCU) {
+        kt_fields_unpack(rcu_fields, b, NULL, ids->max, u);
+    }
+    b->hook = ids->hook[b->hook.v];
+    b->free_hook = ids->hook[b->free_hook.v];
     return head & (B_OLD | B_RCU);
 }
 
@@ -294,22 +265,28 @@ static void unpack_history(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
     }
 }
 
+static const KtField access_fields[] = {
+    KT_NUMBER(KtErrorAccess, pc), KT_NUMBER(KtErrorAccess, offset),
+    KT_NUMBER(KtErrorAccess, count), US(KtErrorAccess, last_us),
+    KT_UPTO(KtErrorAccess, flags, 0, "flags of an access"),
+    { 0 }
+};
+
+static const KtField neighbour_fields[] = {
+    KT_UPTO(KtErrorAccess, distance, 0, "a distance"),
+    KT_NUMBER(KtErrorAccess, neighbour.va),
+    KT_NUMBER(KtErrorAccess, neighbour.requested),
+    US(KtErrorAccess, neighbour.us), STACK(KtErrorAccess, neighbour.stack),
+    TASK(KtErrorAccess, neighbour.task), CACHE(KtErrorAccess, neighbour.cache),
+    { 0 }
+};
+
 static void pack_access(const KtErrorAccess *a, GsOut *p)
 {
-    gs_out_varint(p, a->pc);
-    gs_out_varint(p, a->offset);
-    gs_out_varint(p, a->count);
-    gs_out_step(p, 0, a->last_us);
-    gs_out_varint(p, a->flags);
+    kt_fields_pack(access_fields, a, NULL, p);
     gs_out_varint(p, a->has_neighbour + a->behind);
     if (a->has_neighbour) {
-        gs_out_varint(p, a->distance);
-        gs_out_varint(p, a->neighbour.va);
-        gs_out_varint(p, a->neighbour.requested);
-        gs_out_step(p, 0, a->neighbour.us);
-        gs_out_varint(p, a->neighbour.stack.v);
-        gs_out_varint(p, a->neighbour.task.v);
-        gs_out_varint(p, a->neighbour.cache.v);
+        kt_fields_pack(neighbour_fields, a, NULL, p);
     }
 }
 
@@ -318,42 +295,32 @@ static void unpack_access(KtErrorAccess *a, GsBytes *u,
 {
     uint64_t beside;
 
-    a->pc = gs_bytes_varint(u, UINT64_MAX);
-    a->offset = gs_bytes_varint(u, UINT64_MAX);
-    a->count = gs_bytes_varint(u, UINT64_MAX);
-    a->last_us = unpack_us(u, 0);
-    a->flags = gs_bytes_upto(u, UINT8_MAX, "flags of an access");
+    kt_fields_unpack(access_fields, a, NULL, ids->max, u);
     beside = gs_bytes_upto(u, 2, "the side of a neighbour");
     a->has_neighbour = beside > 0;
     a->behind = beside > 1;
     if (a->has_neighbour) {
-        a->distance = gs_bytes_upto(u, UINT16_MAX, "a distance");
-        a->neighbour.va = gs_bytes_varint(u, UINT64_MAX);
-        a->neighbour.requested = gs_bytes_varint(u, UINT64_MAX);
-        a->neighbour.us = unpack_us(u, 0);
-        a->neighbour.stack = unpack_stack(u, ids);
-        a->neighbour.task = unpack_task(u, ids);
-        a->neighbour.cache = unpack_cache(u, ids);
+        kt_fields_unpack(neighbour_fields, a, NULL, ids->max, u);
     }
     if (!a->count && gs_bytes_ok(u)) {
         gs_bytes_fail(u, "an access that was never made");
     }
 }
 
+static const KtField error_fields[] = {
+    KT_UPTO(KtError, kind, KT_ERR__COUNT - 1, "the kind of an error"),
+    KT_NUMBER(KtError, va), STACK(KtError, stack), TASK(KtError, task),
+    CPU(KtError, cpu), HOOK(KtError, hook), CACHE(KtError, cache),
+    US(KtError, us), KT_NUMBER(KtError, size),
+    { 0 }
+};
+
 /* The block of an error. */
 enum { NO_BLOCK, IN_MAP, PAST_LIFE };
 
 static void pack_error(const KtError *e, GsOut *p)
 {
-    gs_out_varint(p, e->kind);
-    gs_out_varint(p, e->va);
-    gs_out_varint(p, e->stack.v);
-    gs_out_varint(p, e->task.v);
-    gs_out_varint(p, e->cpu);
-    gs_out_varint(p, e->hook.v);
-    gs_out_varint(p, e->cache.v);
-    gs_out_step(p, 0, e->us);
-    gs_out_varint(p, e->size);
+    kt_fields_pack(error_fields, e, NULL, p);
     gs_out_varint(p, !e->has_block ? NO_BLOCK :
                      e->block.past ? PAST_LIFE : IN_MAP);
     if (e->has_block) {
@@ -368,15 +335,8 @@ static void unpack_error(KtError *e, GsBytes *u, const KtSnapshotIds *ids)
 {
     unsigned block;
 
-    e->kind = gs_bytes_upto(u, KT_ERR__COUNT - 1, "the kind of an error");
-    e->va = gs_bytes_varint(u, UINT64_MAX);
-    e->stack = unpack_stack(u, ids);
-    e->task = unpack_task(u, ids);
-    e->cpu = gs_bytes_upto(u, UINT16_MAX, "a vCPU");
-    e->hook = unpack_hook(u, ids);
-    e->cache = unpack_cache(u, ids);
-    e->us = unpack_us(u, 0);
-    e->size = gs_bytes_varint(u, UINT64_MAX);
+    kt_fields_unpack(error_fields, e, NULL, ids->max, u);
+    e->hook = ids->hook[e->hook.v];
     block = gs_bytes_upto(u, PAST_LIFE, "what an error has of a block");
     e->has_block = block != NO_BLOCK;
     if (e->has_block) {

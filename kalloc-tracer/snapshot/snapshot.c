@@ -170,8 +170,8 @@ static void unpack_hooks(KtSnapshot *s, GsBytes *u, const KtHookTable *hooks)
 {
     char name[KT_HOOK_NAME_MAX + 1];
 
-    s->ids.hooks = gs_bytes_upto(u, UINT8_MAX, "the number of hooks");
-    for (unsigned i = 1; i <= s->ids.hooks; i++) {
+    s->ids.max[HOOKS] = gs_bytes_upto(u, UINT8_MAX, "the number of hooks");
+    for (unsigned i = 1; i <= s->ids.max[HOOKS]; i++) {
         gs_bytes_text(u, name, sizeof(name), "a hook's name");
         s->ids.hook[i] = kt_hook_table_find(hooks, name);
     }
@@ -226,7 +226,7 @@ static void unpack_stacks(KtSnapshot *s, GsBytes *u, uint64_t mem_bytes)
     s->for_stacks = kt_budget_new(mem_bytes);
     s->stacks = kt_depot_new(n);
     kt_depot_charge(s->stacks, s->for_stacks, KT_MEM_STACKS);
-    s->ids.stacks = n;
+    s->ids.max[STACKS] = n;
     for (uint32_t id = 1; id <= n && gs_bytes_ok(u); id++) {
         unpack_stack(s, u, id);
     }
@@ -236,7 +236,7 @@ static void unpack_tasks(KtSnapshot *s, GsBytes *u)
 {
     uint64_t n = gs_bytes_upto(u, KT_MAX_TASKS, "the number of tasks");
 
-    s->ids.tasks = n;
+    s->ids.max[TASKS] = n;
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         char comm[KT_COMM_LEN + 1];
         Task task;
@@ -252,7 +252,7 @@ static void unpack_caches(KtSnapshot *s, GsBytes *u)
 {
     uint64_t n = gs_bytes_upto(u, UINT16_MAX, "the number of caches");
 
-    s->ids.caches = n;
+    s->ids.max[CACHES] = n;
     for (uint64_t i = 0; i < n && gs_bytes_ok(u); i++) {
         char name[CACHE_NAME];
         KtCacheInfo info = { .va = gs_bytes_varint(u, UINT64_MAX) };
@@ -419,9 +419,9 @@ KtIdMap kt_snapshot_ids(const KtSnapshot *s)
 {
     return (KtIdMap) {
         .hook = s->ids.hook,
-        .n_hooks = s->ids.hooks,
+        .n_hooks = s->ids.max[HOOKS],
         .cache = s->cache_id,
-        .n_caches = s->cache_id ? s->ids.caches : 0,
+        .n_caches = s->cache_id ? s->ids.max[CACHES] : 0,
     };
 }
 
@@ -430,9 +430,9 @@ KtIdMap kt_snapshot_ids(const KtSnapshot *s)
 /* A stack that finds no room in the depot gets id 0: unknown. */
 static uint32_t *intern_stacks(KtTracer *t, const KtSnapshot *s)
 {
-    uint32_t *ids = g_new0(uint32_t, s->ids.stacks + 1);
+    uint32_t *ids = g_new0(uint32_t, s->ids.max[STACKS] + 1);
 
-    for (uint32_t id = 1; id <= s->ids.stacks; id++) {
+    for (uint32_t id = 1; id <= s->ids.max[STACKS]; id++) {
         unsigned n;
         uint64_t tag;
         const uint64_t *pc = kt_depot_get(s->stacks, id, &n, &tag);
@@ -445,7 +445,7 @@ static uint32_t *intern_stacks(KtTracer *t, const KtSnapshot *s)
 
 static uint32_t *intern_tasks(KtTracer *t, const KtSnapshot *s)
 {
-    uint32_t *ids = g_new0(uint32_t, s->ids.tasks + 1);
+    uint32_t *ids = g_new0(uint32_t, s->ids.max[TASKS] + 1);
 
     for (uint32_t i = 0; i < s->tasks->len; i++) {
         const Task *task = &g_array_index(s->tasks, Task, i);
@@ -496,7 +496,7 @@ static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
 
 void kt_snapshot_install(KtTracer *t, KtSnapshot *s)
 {
-    s->cache_id = g_new0(uint16_t, s->ids.caches + 1);
+    s->cache_id = g_new0(uint16_t, s->ids.max[CACHES] + 1);
     kt_tracer_lock_drained(t);
     kt_tasks_caches_set_caches(t->names, (KtCacheInfo *)s->caches->data,
                                s->caches->len, s->cache_id + 1);

@@ -28,8 +28,9 @@ static void put_head(GByteArray *file)
     const KtHead head = { .history_bytes = 1 << 16, .max_stacks = 1 << 10 };
     uint8_t bytes[KT_HEAD_BYTES];
 
-    kt_head_put(&head, bytes);
-    kt_live_put(&(KtLive) { .promised = 100 }, bytes + KT_HEAD_LIVE);
+    kt_part_pack(KT_PART_HEAD, &head, bytes);
+    kt_part_pack(KT_PART_LIVE, &(KtLive) { .promised = 100 },
+                 bytes + KT_HEAD_LIVE);
     g_byte_array_append(file, bytes, sizeof(bytes));
 }
 
@@ -59,7 +60,7 @@ static void put_frame(GByteArray *file, GsBytes *in, uint32_t number)
     put_sections(payload, in, gs_bytes_u8(in) % 12);
     f.stored = payload->len;
     f.crc = kt_crc(payload->data, payload->len);
-    kt_frame_put(&f, header);
+    kt_part_pack(KT_PART_FRAME, &f, header);
     g_byte_array_append(file, header, sizeof(header));
     g_byte_array_append(file, payload->data, payload->len);
 }

@@ -29,9 +29,9 @@ static void put_sections(const char *path, KtFrameKind kind, unsigned n)
     };
 
     g_byte_array_set_size(file, KT_HEAD_BYTES + KT_FRAME_BYTES);
-    kt_head_put(&(KtHead) { 0 }, file->data);
-    kt_live_put(&(KtLive) { 0 }, file->data + KT_HEAD_LIVE);
-    kt_frame_put(&f, file->data + KT_HEAD_BYTES);
+    kt_part_pack(KT_PART_HEAD, &(KtHead) { 0 }, file->data);
+    kt_part_pack(KT_PART_LIVE, &(KtLive) { 0 }, file->data + KT_HEAD_LIVE);
+    kt_part_pack(KT_PART_FRAME, &f, file->data + KT_HEAD_BYTES);
     g_byte_array_append(file, none->data, none->len);
     put_file(path, (char *)file->data, file->len);
 }

@@ -401,8 +401,8 @@ static void absurd_bounds(void)
     g_autoptr(KtReplay) r = NULL;
     KtBudget *b;
 
-    kt_head_put(&head, bytes);
-    kt_live_put(&(KtLive) { 0 }, bytes + KT_HEAD_LIVE);
+    kt_part_pack(KT_PART_HEAD, &head, bytes);
+    kt_part_pack(KT_PART_LIVE, &(KtLive) { 0 }, bytes + KT_HEAD_LIVE);
     put_file(path, (char *)bytes, sizeof(bytes));
     r = read_all(path);
     b = kt_tracer_budget(kt_replay_tracer(r));

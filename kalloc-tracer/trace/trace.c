@@ -5,8 +5,8 @@
  * While a trace is on, the part is the tracer's observer. Else the tracer has
  * none, and an event costs one branch.
  */
+#include "kalloc-tracer/base/record-log.h"
 #include "kalloc-tracer/trace/trace-filter.h"
-#include "kalloc-tracer/trace/trace-ring.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 /*

@@ -12,8 +12,8 @@
  *
  * No lock: the tracer's lock is held.
  */
-#ifndef KT_TRACE_RING_H
-#define KT_TRACE_RING_H
+#ifndef KT_RECORD_LOG_H
+#define KT_RECORD_LOG_H
 
 #include "kalloc-tracer/api/kt-trace.h"
 
@@ -44,4 +44,4 @@ bool kt_trace_ring_add(KtTraceRing *r, const KtTraced *entry);
 uint64_t kt_trace_ring_read(const KtTraceRing *r, uint64_t after, unsigned max,
                             GArray *out, uint64_t *missing);
 
-#endif /* KT_TRACE_RING_H */
+#endif /* KT_RECORD_LOG_H */

@@ -4,7 +4,7 @@
  * number of missing entries is exact, and numbers go on when another trace
  * begins.
  */
-#include "kalloc-tracer/trace/trace-ring.h"
+#include "kalloc-tracer/base/record-log.h"
 
 #include "tests/lib/test-main.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ring of traced events: see trace-ring.h. */
-#include "kalloc-tracer/trace/trace-ring.h"
+/* Ring of traced events: see record-log.h. */
+#include "kalloc-tracer/base/record-log.h"
 
 bool kt_trace_ring_begin(KtTraceRing *r, uint64_t size)
 {

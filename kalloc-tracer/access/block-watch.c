@@ -2,27 +2,24 @@
 /* Block watch: see block-watch.h. */
 #include "kalloc-tracer/access/block-watch.h"
 
+#include "kalloc-tracer/base/record-log.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 /*
  * struct KtBlockWatch - the part
- * @bytes: charged to @budget
- * @ring: (owned) of @spec.ring records; record n is in slot n % @spec.ring
- * @n: records that were ever added since the watch began
- * @newest: place of record @n - 1
+ * @log: of KtBlockAccess
+ * @newest: place of its newest record
  */
 struct KtBlockWatch {
     GMutex lock;
     KtTracer *t;
-    KtBudget *budget;
-    uint64_t bytes;
     void (*fn)(void *opaque);
     void *opaque;
     bool any, on, other_boot;
     const char *why_ended;
     KtBlockWatchSpec spec;
-    KtBlockAccess *ring;
-    uint64_t n, accesses;
+    KtRecordLog log;
+    uint64_t accesses;
     KtBlockPlace newest;
 };
 
@@ -32,7 +29,7 @@ static void *new_watch(KtBudget *budget)
 {
     KtBlockWatch *w = g_new0(KtBlockWatch, 1);
 
-    w->budget = budget;
+    kt_record_log_init(&w->log, sizeof(KtBlockAccess), budget);
     g_mutex_init(&w->lock);
     return w;
 }
@@ -41,8 +38,7 @@ static void free_watch(void *part)
 {
     KtBlockWatch *w = part;
 
-    kt_budget_release(w->budget, KT_MEM_TRACE, w->bytes);
-    g_free(w->ring);
+    kt_record_log_deinit(&w->log);
     g_mutex_clear(&w->lock);
     g_free(w);
 }
@@ -94,27 +90,6 @@ static void changed(const KtBlockWatch *w)
 
 /* ---- the user ------------------------------------------------------------ */
 
-/* Replace the ring. Its memory is charged instead of that of the last one. */
-static bool begin_ring_locked(KtBlockWatch *w, uint64_t size)
-{
-    uint64_t bytes = size * sizeof(KtBlockAccess);
-    KtBlockAccess *ring = NULL;
-
-    kt_budget_release(w->budget, KT_MEM_TRACE, w->bytes);
-    if (kt_budget_take(w->budget, KT_MEM_TRACE, bytes)) {
-        ring = g_try_new0(KtBlockAccess, size);
-        if (ring) {
-            g_free(w->ring);
-            w->ring = ring;
-            w->bytes = bytes;
-            return true;
-        }
-        kt_budget_release(w->budget, KT_MEM_TRACE, bytes);
-    }
-    kt_budget_charge(w->budget, KT_MEM_TRACE, w->bytes);
-    return false;
-}
-
 bool kt_block_watch_start(KtTracer *t, const KtBlockWatchSpec *spec,
                           GError **errp)
 {
@@ -122,22 +97,17 @@ bool kt_block_watch_start(KtTracer *t, const KtBlockWatchSpec *spec,
     bool ok;
 
     g_mutex_lock(&w->lock);
-    ok = begin_ring_locked(w, spec->ring);
+    ok = kt_record_log_begin(&w->log, spec->ring, 0, "records", errp);
     if (ok) {
         w->any = w->on = true;
         w->other_boot = false;
         w->why_ended = NULL;
         w->spec = *spec;
-        w->n = w->accesses = 0;
+        w->accesses = 0;
     }
     g_mutex_unlock(&w->lock);
     if (ok) {
         changed(w);
-    } else {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "there is no memory for a ring of %" G_GUINT64_FORMAT
-                    " records of %zu bytes; use a smaller --ring, or a larger "
-                    "mem=", spec->ring, sizeof(KtBlockAccess));
     }
     return ok;
 }
@@ -165,8 +135,8 @@ void kt_block_watch_info(KtTracer *t, KtBlockWatchInfo *out)
     *out = (KtBlockWatchInfo) {
         .any = w->any, .on = w->on, .why_ended = w->why_ended,
         .other_boot = w->other_boot, .spec = w->spec,
-        .records = MIN(w->n, w->spec.ring),
-        .overwritten = w->n - MIN(w->n, w->spec.ring),
+        .records = kt_record_log_count(&w->log),
+        .overwritten = w->log.first - w->log.begin,
         .accesses = w->accesses,
     };
     g_mutex_unlock(&w->lock);
@@ -176,13 +146,11 @@ GArray *kt_block_watch_read(KtTracer *t, uint64_t max)
 {
     GArray *out = g_array_new(false, false, sizeof(KtBlockAccess));
     KtBlockWatch *w = kt_block_watch_of(t);
-    uint64_t n;
+    uint64_t n, missing;
 
     g_mutex_lock(&w->lock);
-    n = MIN(MIN(w->n, w->spec.ring), max);
-    for (uint64_t i = w->n - n; i < w->n; i++) {
-        g_array_append_val(out, w->ring[i % w->spec.ring]);
-    }
+    n = MIN(kt_record_log_count(&w->log), max);
+    kt_record_log_read(&w->log, w->log.last - n, n, out, &missing);
     g_mutex_unlock(&w->lock);
     return out;
 }
@@ -239,19 +207,17 @@ static void extend(KtBlockAccess *r, const KtBlockAccess *a)
 bool kt_block_watch_repeat(KtBlockWatch *w, const KtBlockPlace *place,
                            const KtBlockAccess *a)
 {
-    bool same = false;
+    KtBlockAccess *r;
+    bool same;
 
     g_mutex_lock(&w->lock);
-    if (is_wanted(w, a) && w->n && place->pc == w->newest.pc &&
-        place->sp == w->newest.sp) {
-        KtBlockAccess *r = &w->ring[(w->n - 1) % w->spec.ring];
-
-        same = continues(r, a);
-        if (same) {
-            extend(r, a);
-            w->accesses++;
-            kt_tracer_count(w->t, KT_CNT_ACCESS_WATCHED, 1);
-        }
+    r = is_wanted(w, a) ? kt_record_log_newest(&w->log) : NULL;
+    same = r && place->pc == w->newest.pc && place->sp == w->newest.sp &&
+           continues(r, a);
+    if (same) {
+        extend(r, a);
+        w->accesses++;
+        kt_tracer_count(w->t, KT_CNT_ACCESS_WATCHED, 1);
     }
     g_mutex_unlock(&w->lock);
     return same;
@@ -265,8 +231,7 @@ void kt_block_watch_add(KtBlockWatch *w, const KtBlockPlace *place,
     g_mutex_lock(&w->lock);
     on = is_wanted(w, a);
     if (on) {
-        full = w->n >= w->spec.ring;
-        w->ring[w->n++ % w->spec.ring] = *a;
+        full = kt_record_log_add(&w->log, a);
         w->newest = *place;
         w->accesses++;
     }

@@ -1,49 +1,88 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ring of traced events: see record-log.h. */
+/* A ring of records: see record-log.h. */
 #include "kalloc-tracer/base/record-log.h"
 
-bool kt_trace_ring_begin(KtTraceRing *r, uint64_t size)
-{
-    KtTraced *slot = size == r->size ? r->slot : g_try_new(KtTraced, size);
+#include <string.h>
 
-    if (!slot) {
-        return false;
-    }
-    if (slot != r->slot) {
-        g_free(r->slot);
-    }
-    r->slot = slot;
-    r->size = size;
-    r->begin = r->first = r->last + 1;
-    return true;
+void kt_record_log_init(KtRecordLog *l, size_t bytes, KtBudget *budget)
+{
+    *l = (KtRecordLog) {
+        .bytes = bytes, .budget = budget, .begin = 1, .first = 1,
+    };
 }
 
-void kt_trace_ring_deinit(KtTraceRing *r)
+void kt_record_log_deinit(KtRecordLog *l)
 {
-    g_free(r->slot);
+    kt_budget_release(l->budget, KT_MEM_TRACE, l->charged);
+    g_free(l->slot);
 }
 
-bool kt_trace_ring_add(KtTraceRing *r, const KtTraced *entry)
+static void *slot_of(const KtRecordLog *l, uint64_t number)
 {
-    bool full = r->last + 1 - r->first == r->size;
+    return l->slot + number % l->size * l->bytes;
+}
 
-    r->last++;
-    r->slot[r->last % r->size] = *entry;
-    r->first += full;
+static bool set_slots(KtRecordLog *l, uint64_t size)
+{
+    uint8_t *slot = size == l->size ? l->slot :
+                    g_try_malloc_n(size, l->bytes);
+
+    if (slot && slot != l->slot) {
+        g_free(l->slot);
+        l->slot = slot;
+    }
+    return slot;
+}
+
+bool kt_record_log_begin(KtRecordLog *l, uint64_t size, uint64_t more,
+                         const char *what, GError **errp)
+{
+    uint64_t bytes = size * l->bytes + more;
+
+    kt_budget_release(l->budget, KT_MEM_TRACE, l->charged);
+    if (kt_budget_take(l->budget, KT_MEM_TRACE, bytes)) {
+        if (set_slots(l, size)) {
+            l->charged = bytes;
+            l->size = size;
+            l->begin = l->first = l->last + 1;
+            return true;
+        }
+        kt_budget_release(l->budget, KT_MEM_TRACE, bytes);
+    }
+    kt_budget_charge(l->budget, KT_MEM_TRACE, l->charged);
+    g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
+                "there is no memory for a ring of %" G_GUINT64_FORMAT
+                " %s of %zu bytes; use a smaller --ring, or a larger mem=",
+                size, what, l->bytes);
+    return false;
+}
+
+bool kt_record_log_add(KtRecordLog *l, const void *record)
+{
+    bool full = kt_record_log_count(l) == l->size;
+
+    l->last++;
+    memcpy(slot_of(l, l->last), record, l->bytes);
+    l->first += full;
     return full;
 }
 
-uint64_t kt_trace_ring_read(const KtTraceRing *r, uint64_t after, unsigned max,
+void *kt_record_log_newest(const KtRecordLog *l)
+{
+    return kt_record_log_count(l) ? slot_of(l, l->last) : NULL;
+}
+
+uint64_t kt_record_log_read(const KtRecordLog *l, uint64_t after, uint64_t max,
                             GArray *out, uint64_t *missing)
 {
-    uint64_t from = after ? after : r->begin - 1;
-    uint64_t at = MAX(from, r->first - 1);
-    uint64_t n = r->last > at ? MIN(r->last - at, max) : 0;
+    uint64_t from = after ? after : l->begin - 1;
+    uint64_t at = MAX(from, l->first - 1);
+    uint64_t n = l->last > at ? MIN(l->last - at, max) : 0;
 
     g_array_set_size(out, 0);
     *missing = at - from;
     for (uint64_t i = 1; i <= n; i++) {
-        g_array_append_val(out, r->slot[(at + i) % r->size]);
+        g_array_append_vals(out, slot_of(l, at + i), 1);
     }
     return at + n;
 }

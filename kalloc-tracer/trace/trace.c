@@ -11,20 +11,16 @@
 
 /*
  * struct Trace - the part; the tracer's lock is held
- * @budget: (borrowed)
- * @bytes: charged to it
  * @t: (borrowed) NULL: there was no trace yet
  * @observer: what the tracer calls
  * @filter: (owned) NULL: nothing is traced
  * @place, @boot: as in KtTraceInfo
  */
 typedef struct Trace {
-    KtBudget *budget;
-    uint64_t bytes;
     KtTracer *t;
     KtObserver observer;
     KtBlockFilter *filter;
-    KtTraceRing ring;
+    KtRecordLog log;
     uint64_t place, boot;
 } Trace;
 
@@ -33,7 +29,7 @@ typedef struct Trace {
 static void add(Trace *tr, const KtTraced *entry)
 {
     kt_tracer_count(tr->t, KT_CNT_TRACE_EVENTS, 1);
-    if (kt_trace_ring_add(&tr->ring, entry)) {
+    if (kt_record_log_add(&tr->log, entry)) {
         kt_tracer_count(tr->t, KT_CNT_TRACE_OVERWRITTEN, 1);
     }
 }
@@ -76,8 +72,8 @@ static void *trace_new(KtBudget *budget)
 {
     Trace *tr = g_new0(Trace, 1);
 
-    tr->budget = budget;
-    tr->ring.begin = tr->ring.first = tr->boot = 1;
+    kt_record_log_init(&tr->log, sizeof(KtTraced), budget);
+    tr->boot = 1;
     tr->observer = (KtObserver) { on_event, tr };
     return tr;
 }
@@ -86,8 +82,7 @@ static void trace_free(void *part)
 {
     Trace *tr = part;
 
-    kt_trace_ring_deinit(&tr->ring);
-    kt_budget_release(tr->budget, KT_MEM_TRACE, tr->bytes);
+    kt_record_log_deinit(&tr->log);
     kt_block_filter_free(tr->filter);
     g_free(tr);
 }
@@ -105,7 +100,7 @@ static void trace_reset(void *part, KtBootEnd why)
         add(tr, &(KtTraced) { .kind = kinds[why] });
     }
     if (why != KT_BOOT_CLEAR) {
-        tr->boot = tr->ring.last + 1;
+        tr->boot = tr->log.last + 1;
     }
 }
 
@@ -121,25 +116,6 @@ static Trace *trace_of(KtTracer *t)
 
 /* ---- starting and stopping ----------------------------------------------- */
 
-/* Empty the ring, with another size. Its memory is charged instead of that of
- * the last trace. */
-static bool begin_ring_locked(Trace *tr, const KtTraceSpec *spec)
-{
-    uint64_t bytes = spec->ring * sizeof(KtTraced) +
-                     kt_block_filter_bytes(&spec->block);
-
-    kt_budget_release(tr->budget, KT_MEM_TRACE, tr->bytes);
-    if (kt_budget_take(tr->budget, KT_MEM_TRACE, bytes)) {
-        if (kt_trace_ring_begin(&tr->ring, spec->ring)) {
-            tr->bytes = bytes;
-            return true;
-        }
-        kt_budget_release(tr->budget, KT_MEM_TRACE, bytes);
-    }
-    kt_budget_charge(tr->budget, KT_MEM_TRACE, tr->bytes);
-    return false;
-}
-
 static void stop_locked(KtTracer *t, Trace *tr)
 {
     kt_tracer_observe(t, NULL);
@@ -149,7 +125,7 @@ static void stop_locked(KtTracer *t, Trace *tr)
 static void start_locked(KtTracer *t, Trace *tr, const KtTraceSpec *spec)
 {
     stop_locked(t, tr);
-    tr->place = tr->ring.last;
+    tr->place = tr->log.last;
     tr->t = t;
     tr->filter = kt_block_filter_new(t, &spec->block);
     kt_tracer_observe(t, &tr->observer);
@@ -161,17 +137,13 @@ bool kt_trace_start(KtTracer *t, const KtTraceSpec *spec, GError **errp)
     bool ok;
 
     kt_tracer_lock_drained(t);
-    ok = begin_ring_locked(tr, spec);
+    ok = kt_record_log_begin(&tr->log, spec->ring,
+                             kt_block_filter_bytes(&spec->block), "entries",
+                             errp);
     if (ok) {
         start_locked(t, tr, spec);
     }
     pthread_mutex_unlock(&t->lock);
-    if (!ok) {
-        g_set_error(errp, GS_ERROR, GS_ERROR_UNSUPPORTED,
-                    "there is no memory for a ring of %" G_GUINT64_FORMAT
-                    " entries of %zu bytes; use a smaller --ring, or a larger "
-                    "mem=", spec->ring, sizeof(KtTraced));
-    }
     return ok;
 }
 
@@ -194,15 +166,15 @@ void kt_query_trace_info(KtTracer *t, KtTraceInfo *out)
     const Trace *tr = trace_of(t);
 
     *out = (KtTraceInfo) {
-        .on = tr->filter, .any = tr->t, .ring = tr->ring.size,
-        .last = tr->ring.last, .place = tr->place, .boot = tr->boot,
+        .on = tr->filter, .any = tr->t, .ring = tr->log.size,
+        .last = tr->log.last, .place = tr->place, .boot = tr->boot,
     };
 }
 
 uint64_t kt_query_trace(KtTracer *t, uint64_t after, unsigned max, GArray *out,
                         uint64_t *missing)
 {
-    return kt_trace_ring_read(&trace_of(t)->ring, after, max, out, missing);
+    return kt_record_log_read(&trace_of(t)->log, after, max, out, missing);
 }
 
 void kt_trace_set_place(KtTracer *t, uint64_t number)

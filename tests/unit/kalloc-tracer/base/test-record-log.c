@@ -1,36 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The ring of the live trace: readers get each entry once and in order, the
- * number of missing entries is exact, and numbers go on when another trace
- * begins.
+ * A log of records: readers get each entry once and in order, the
+ * number of missing entries is exact, and numbers go on when it begins anew.
  */
 #include "kalloc-tracer/base/record-log.h"
 
 #include "tests/lib/test-main.h"
 
-static void add(KtTraceRing *r, uint64_t n)
+static KtRecordLog new_log(void)
+{
+    KtRecordLog l;
+
+    kt_record_log_init(&l, sizeof(uint64_t), NULL);
+    g_assert_null(kt_record_log_newest(&l));
+    return l;
+}
+
+static bool begin(KtRecordLog *l, uint64_t size)
+{
+    return kt_record_log_begin(l, size, 0, "records", NULL);
+}
+
+static void add(KtRecordLog *r, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
         uint64_t number = r->last + 1;
         bool full = r->last + 1 - r->first == r->size;
 
-        g_assert_true(kt_trace_ring_add(r, &(KtTraced) {
-            .ev.va = number }) == full);
+        g_assert_true(kt_record_log_add(r, &number) == full);
     }
 }
 
 /* Read from @after, and check numbers. Return the next place. */
-static uint64_t read_ring(const KtTraceRing *r, uint64_t after, unsigned max,
+static uint64_t read_ring(const KtRecordLog *r, uint64_t after, unsigned max,
                           unsigned want, uint64_t want_missing)
 {
-    g_autoptr(GArray) out = g_array_new(FALSE, FALSE, sizeof(KtTraced));
+    g_autoptr(GArray) out = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     uint64_t missing;
-    uint64_t next = kt_trace_ring_read(r, after, max, out, &missing);
+    uint64_t next = kt_record_log_read(r, after, max, out, &missing);
 
     g_assert_cmpuint(out->len, ==, want);
     g_assert_cmpuint(missing, ==, want_missing);
     for (unsigned i = 0; i < want; i++) {
-        g_assert_cmpuint(g_array_index(out, KtTraced, i).ev.va, ==,
+        g_assert_cmpuint(g_array_index(out, uint64_t, i), ==,
                          next + 1 - want + i);
     }
     return next;
@@ -38,9 +50,9 @@ static uint64_t read_ring(const KtTraceRing *r, uint64_t after, unsigned max,
 
 static void test_order(void)
 {
-    KtTraceRing r = { .begin = 1, .first = 1 };
+    KtRecordLog r = new_log();
 
-    g_assert_true(kt_trace_ring_begin(&r, 4));
+    g_assert_true(begin(&r, 4));
     g_assert_cmpuint(read_ring(&r, 0, 10, 0, 0), ==, 0);
     add(&r, 3);
     g_assert_cmpuint(read_ring(&r, 0, 2, 2, 0), ==, 2);
@@ -51,31 +63,31 @@ static void test_order(void)
     g_assert_cmpuint(read_ring(&r, 0, 9, 4, 2), ==, 6);
     g_assert_cmpuint(read_ring(&r, 1, 1, 1, 1), ==, 3);
     g_assert_cmpuint(read_ring(&r, 99, 9, 0, 0), ==, 99);
-    kt_trace_ring_deinit(&r);
+    kt_record_log_deinit(&r);
 }
 
 static void test_next_trace(void)
 {
-    KtTraceRing r = { .begin = 1, .first = 1 };
+    KtRecordLog r = new_log();
 
-    g_assert_true(kt_trace_ring_begin(&r, 4));
+    g_assert_true(begin(&r, 4));
     add(&r, 10);
-    g_assert_true(kt_trace_ring_begin(&r, 2));
+    g_assert_true(begin(&r, 2));
     g_assert_cmpuint(read_ring(&r, 0, 9, 0, 0), ==, 10);
     g_assert_cmpuint(read_ring(&r, 8, 9, 0, 2), ==, 10);
     add(&r, 3);
     g_assert_cmpuint(read_ring(&r, 0, 9, 2, 1), ==, 13);
     g_assert_cmpuint(read_ring(&r, 8, 9, 2, 3), ==, 13);
-    kt_trace_ring_deinit(&r);
+    kt_record_log_deinit(&r);
 }
 
 /* All sizes and all places, against a list that keeps everything. */
 static void test_naive(void)
 {
     for (uint64_t size = 1; size < 8; size++) {
-        KtTraceRing r = { .begin = 1, .first = 1 };
+        KtRecordLog r = new_log();
 
-        g_assert_true(kt_trace_ring_begin(&r, size));
+        g_assert_true(begin(&r, size));
         for (uint64_t n = 1; n < 20; n++) {
             add(&r, 1);
             for (uint64_t after = 0; after <= n; after++) {
@@ -85,28 +97,28 @@ static void test_naive(void)
                 read_ring(&r, after, 99, n - after - missing, missing);
             }
         }
-        kt_trace_ring_deinit(&r);
+        kt_record_log_deinit(&r);
     }
 }
 
 static void test_no_memory(void)
 {
-    KtTraceRing r = { .begin = 1, .first = 1 };
+    KtRecordLog r = new_log();
 
-    g_assert_true(kt_trace_ring_begin(&r, 2));
+    g_assert_true(begin(&r, 2));
     add(&r, 3);
-    g_assert_false(kt_trace_ring_begin(&r, UINT64_MAX));
+    g_assert_false(begin(&r, UINT64_MAX));
     g_assert_cmpuint(read_ring(&r, 1, 9, 2, 0), ==, 3);
-    kt_trace_ring_deinit(&r);
+    kt_record_log_deinit(&r);
 }
 
 int main(int argc, char **argv)
 {
     static const TestCase cases[] = {
-        { "/trace-ring/order", test_order },
-        { "/trace-ring/next-trace", test_next_trace },
-        { "/trace-ring/naive", test_naive },
-        { "/trace-ring/no-memory", test_no_memory },
+        { "/record-log/order", test_order },
+        { "/record-log/next-trace", test_next_trace },
+        { "/record-log/naive", test_naive },
+        { "/record-log/no-memory", test_no_memory },
     };
 
     return test_main(argc, argv, cases, G_N_ELEMENTS(cases));

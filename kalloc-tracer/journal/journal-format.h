@@ -72,7 +72,7 @@ typedef enum KtFrameKind {
     KT_FRAME_CALLS,        /* watched calls: calls/call-journal.h */
     KT_FRAME_FAULTS,       /* calls that fault rules selected:
                             * faults/fault-journal.h */
-    KT_FRAME_LOG,          /* lines of the kernel's log: log/log-frame.h */
+    KT_FRAME_LOG,          /* lines of the kernel's log: log/log-lines.h */
     KT_FRAME_ALIAS,        /* another name of a cache: tracer/alias-frame.h */
 } KtFrameKind;
 

@@ -17,6 +17,7 @@
 #ifndef KT_LOG_LINES_H
 #define KT_LOG_LINES_H
 
+#include "guest-symbols/base/bytes.h"
 #include "kalloc-tracer/kt.h"
 
 /* Host memory of all lines, at most. */
@@ -43,5 +44,31 @@ uint64_t kt_log_add(KtTracer *t, const KtLogLine *line, const void *text);
  * Any thread.
  */
 void kt_log_set_writer(KtTracer *t, uint64_t number, const KtLogLine *from);
+
+/* Lines of a frame of a journal, at most. */
+#define KT_LOG_FRAME_LINES 1024
+
+/**
+ * kt_log_frame_write() - Append a frame (KT_FRAME_LOG) with the lines of @b,
+ * which are @t's, to @out
+ *
+ *     frame: number of lines, lines
+ *     line:  number seq ns us (each as a step from the line before), lost,
+ *            boot, caller, flags, level, facility, cpu, task, stack, text
+ *
+ * All numbers are varints. Task and stack are written as tracer/frame-ids.h
+ * says.
+ */
+void kt_log_frame_write(KtTracer *t, const KtLogBatch *b, GsOut *out);
+/**
+ * kt_log_frame_read() - Read a frame
+ * @t: gets the tasks and stacks
+ * @k: (nullable) knows when the stacks were taken
+ * @b: (out) initialised; the lines, with ids of @t
+ *
+ * The bytes are untrusted. Returns: false if they are malformed.
+ */
+bool kt_log_frame_read(KtTracer *t, const GsKernel *k, GsBytes *in,
+                       KtLogBatch *b);
 
 #endif /* KT_LOG_LINES_H */

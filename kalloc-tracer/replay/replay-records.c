@@ -4,7 +4,6 @@
 
 #include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/faults/fault-journal.h"
-#include "kalloc-tracer/log/log-frame.h"
 #include "kalloc-tracer/log/log-lines.h"
 #include "kalloc-tracer/tracer/alias-frame.h"
 

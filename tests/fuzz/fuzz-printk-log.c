@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/log/log-frame.h"
+#include "kalloc-tracer/log/log-lines.h"
 #include "tests/lib/printk-writer.h"
 
 #define CHANGES 256

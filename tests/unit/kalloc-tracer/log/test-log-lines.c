@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "kalloc-tracer/log/log-frame.h"
 #include "kalloc-tracer/tracer/tracer.h"
 #include "tests/lib/test-main.h"
 

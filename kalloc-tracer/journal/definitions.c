@@ -7,22 +7,8 @@
 #include "kalloc-tracer/base/stack-tag.h"
 #include "kalloc-tracer/journal/journal-format.h"
 
-typedef enum Tag {
-    TAG_FORGET,             /* numbers of program counters begin anew */
-    TAG_STACK,
-    TAG_TASK,
-    TAG_CACHE,
-} Tag;
-
-/* The stack before, which writer and reader remember. */
-typedef struct Last {
-    uint32_t id;
-    uint64_t pc;            /* that got a number last */
-    uint64_t frame[KT_MAX_FRAMES];
-    unsigned n;
-} Last;
-
-static unsigned shared_tail(const Last *l, const uint64_t *pc, unsigned n)
+static unsigned shared_tail(const KtLastStack *l, const uint64_t *pc,
+                            unsigned n)
 {
     unsigned same = 0;
 
@@ -32,15 +18,6 @@ static unsigned shared_tail(const Last *l, const uint64_t *pc, unsigned n)
     }
     return same;
 }
-
-static void keep_stack(Last *l, uint32_t id, const uint64_t *pc, unsigned n)
-{
-    l->id = id;
-    l->n = n;
-    memcpy(l->frame, pc, n * sizeof(*pc));
-}
-
-/* ---- writing ------------------------------------------------------------ */
 
 /* The ids that are defined already, as a bitmap. */
 typedef struct Seen {
@@ -53,7 +30,7 @@ struct KtDefinitions {
     const KtTasksCaches *names;
     Seen stack, task, cache;
     GHashTable *number;     /* of a program counter */
-    Last last;
+    KtLastStack last;
     bool told;              /* that all begins anew */
 };
 
@@ -76,7 +53,7 @@ void kt_definitions_reset(KtDefinitions *d)
     g_clear_pointer(&d->cache.bits, g_free);
     d->stack.n = d->task.n = d->cache.n = 0;
     g_hash_table_remove_all(d->number);
-    d->last = (Last) { 0 };
+    d->last = (KtLastStack) { 0 };
     d->told = false;
 }
 
@@ -112,10 +89,10 @@ static bool first_sight(Seen *s, uint32_t id)
     return true;
 }
 
-static void begin(KtDefinitions *d, Tag tag, GsOut *out)
+static void begin(KtDefinitions *d, KtDefinitionTag tag, GsOut *out)
 {
     if (!d->told) {
-        gs_out_u8(out, TAG_FORGET);
+        gs_out_u8(out, KT_DEF_ANEW);
         d->told = true;
     }
     gs_out_u8(out, tag);
@@ -155,7 +132,7 @@ static void put_stack(KtDefinitions *d, uint32_t id, GsOut *out)
     if (!pc || n > KT_MAX_FRAMES) {
         return;
     }
-    begin(d, TAG_STACK, out);
+    begin(d, KT_DEF_STACK, out);
     same = shared_tail(&d->last, pc, n);
     gs_out_varint(out, gs_zigzag((uint64_t)id - d->last.id));
     gs_out_u8(out, n);
@@ -164,7 +141,7 @@ static void put_stack(KtDefinitions *d, uint32_t id, GsOut *out)
     for (unsigned i = 0; i < n - same; i++) {
         put_pc(d, pc[i], out);
     }
-    keep_stack(&d->last, id, pc, n);
+    kt_last_stack_set(&d->last, id, pc, n);
 }
 
 static void put_task(KtDefinitions *d, KtTaskId id, GsOut *out)
@@ -173,7 +150,7 @@ static void put_task(KtDefinitions *d, KtTaskId id, GsOut *out)
     uint32_t pid;
 
     if (kt_tasks_caches_task(d->names, id, &pid, comm)) {
-        begin(d, TAG_TASK, out);
+        begin(d, KT_DEF_TASK, out);
         gs_out_varint(out, id.v);
         gs_out_varint(out, pid);
         gs_out_str(out, comm);
@@ -185,7 +162,7 @@ static void put_cache(KtDefinitions *d, KtCacheId id, GsOut *out)
     KtCacheInfo info;
 
     if (kt_tasks_caches_cache(d->names, id, &info)) {
-        begin(d, TAG_CACHE, out);
+        begin(d, KT_DEF_CACHE, out);
         gs_out_varint(out, id.v);
         gs_out_u64(out, info.va);
         gs_out_varint(out, info.object_size);
@@ -205,120 +182,4 @@ void kt_definitions_add(KtDefinitions *d, const KtEvent *ev, GsOut *out)
     if (ev->cache.v && first_sight(&d->cache, ev->cache.v)) {
         put_cache(d, ev->cache, out);
     }
-}
-
-/* ---- reading ------------------------------------------------------------ */
-
-struct KtDefinitionsReader {
-    const KtDefinitionsOps *ops;
-    void *opaque;
-    GArray *pc;             /* by number less 1 */
-    Last last;
-};
-
-KtDefinitionsReader *kt_definitions_reader_new(const KtDefinitionsOps *ops,
-                                               void *opaque)
-{
-    KtDefinitionsReader *r = g_new0(KtDefinitionsReader, 1);
-
-    r->ops = ops;
-    r->opaque = opaque;
-    r->pc = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    return r;
-}
-
-void kt_definitions_reader_free(KtDefinitionsReader *r)
-{
-    if (r) {
-        g_array_free(r->pc, TRUE);
-        g_free(r);
-    }
-}
-
-static uint64_t read_pc(KtDefinitionsReader *r, GsBytes *in)
-{
-    uint64_t number = gs_bytes_varint(in, r->pc->len);
-
-    if (number) {
-        return g_array_index(r->pc, uint64_t, number - 1);
-    }
-    r->last.pc += gs_unzigzag(gs_bytes_varint(in, UINT64_MAX));
-    if (r->pc->len < KT_NAMED_PCS) {
-        g_array_append_val(r->pc, r->last.pc);
-    }
-    return r->last.pc;
-}
-
-static bool read_stack(KtDefinitionsReader *r, GsBytes *in)
-{
-    uint64_t id = r->last.id + gs_unzigzag(gs_bytes_varint(in, UINT64_MAX));
-    unsigned n = gs_bytes_u8(in);
-    unsigned stop = gs_bytes_u8(in);
-    unsigned same = gs_bytes_u8(in);
-    uint64_t pc[KT_MAX_FRAMES];
-
-    if (in->failed || !id || id > KT_MAX_STACKS || !n || n > KT_MAX_FRAMES ||
-        stop >= GS_STOP__COUNT || same > n || same > r->last.n) {
-        return false;
-    }
-    for (unsigned i = 0; i < n - same; i++) {
-        pc[i] = read_pc(r, in);
-    }
-    memcpy(pc + n - same, r->last.frame + r->last.n - same,
-           same * sizeof(*pc));
-    keep_stack(&r->last, id, pc, n);
-    return !in->failed && r->ops->stack(r->opaque, id, pc, n, stop);
-}
-
-static bool read_task(KtDefinitionsReader *r, GsBytes *in)
-{
-    uint32_t id = gs_bytes_varint(in, KT_MAX_TASKS);
-    uint32_t pid = gs_bytes_varint(in, UINT32_MAX);
-    const char *text = gs_bytes_str(in, KT_COMM_LEN, NULL);
-    char comm[KT_COMM_LEN + 1] = { 0 };
-
-    if (in->failed || !id || !text) {
-        return false;
-    }
-    g_strlcpy(comm, text, sizeof(comm));
-    return r->ops->task(r->opaque, id, pid, comm);
-}
-
-static bool read_cache(KtDefinitionsReader *r, GsBytes *in)
-{
-    uint16_t id = gs_bytes_varint(in, UINT16_MAX);
-    KtCacheInfo info = { .va = gs_bytes_u64(in) };
-
-    info.object_size = gs_bytes_varint(in, UINT32_MAX);
-    info.size = gs_bytes_varint(in, UINT32_MAX);
-    info.name = gs_bytes_str(in, KT_CACHE_ESCAPED_MAX, NULL);
-    return !in->failed && id && r->ops->cache(r->opaque, id, &info);
-}
-
-static bool read_one(KtDefinitionsReader *r, GsBytes *in)
-{
-    switch (gs_bytes_u8(in)) {
-    case TAG_FORGET:
-        g_array_set_size(r->pc, 0);
-        r->last = (Last) { 0 };
-        return true;
-    case TAG_STACK:
-        return read_stack(r, in);
-    case TAG_TASK:
-        return read_task(r, in);
-    case TAG_CACHE:
-        return read_cache(r, in);
-    default:
-        return false;
-    }
-}
-
-bool kt_definitions_read(KtDefinitionsReader *r, GsBytes *in)
-{
-    while (gs_bytes_left(in)) {
-        if (!read_one(r, in)) {
-            return false;
-        }
-    }
-    return !in->failed;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Definitions: what the ids in events stand for, as bytes: backtraces, tasks,
- * caches.
+ * caches. The frame writer writes them; replay/replay-ids.c reads them.
  *
  * Each is written before the first event that names it. A program counter is
  * written once and then named by a number, and a backtrace says how many of its
@@ -16,7 +16,31 @@
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 
-/* ---- writing ------------------------------------------------------------ */
+/** The first byte of a definition. */
+typedef enum KtDefinitionTag {
+    KT_DEF_ANEW,            /* numbers of program counters begin anew */
+    KT_DEF_STACK,
+    KT_DEF_TASK,
+    KT_DEF_CACHE,
+} KtDefinitionTag;
+
+/** struct KtLastStack - the stack before, which writer and reader remember.
+ *  @pc: the program counter that got a number last */
+typedef struct KtLastStack {
+    uint32_t id;
+    uint64_t pc;
+    uint64_t frame[KT_MAX_FRAMES];
+    unsigned n;
+} KtLastStack;
+
+/** kt_last_stack_set() - Remember a stack. */
+static inline void kt_last_stack_set(KtLastStack *l, uint32_t id,
+                                     const uint64_t *pc, unsigned n)
+{
+    l->id = id;
+    l->n = n;
+    memcpy(l->frame, pc, n * sizeof(*pc));
+}
 
 typedef struct KtDefinitions KtDefinitions;
 
@@ -31,26 +55,5 @@ void kt_definitions_add(KtDefinitions *d, const KtEvent *ev, GsOut *out);
 /** kt_definitions_reset() - define everything again: what was appended may not
  *  be in the file, or ids mean something else now. */
 void kt_definitions_reset(KtDefinitions *d);
-
-/* ---- reading ------------------------------------------------------------ */
-
-/** struct KtDefinitionsOps - called for each definition that is read. Ids are
- *  the file's; bytes are checked. Return false if there is no room for it */
-typedef struct KtDefinitionsOps {
-    bool (*stack)(void *opaque, uint32_t id, const uint64_t *pc, unsigned n,
-                  GsStop stop);
-    bool (*task)(void *opaque, uint32_t id, uint32_t pid,
-                 const char comm[KT_COMM_LEN]);
-    bool (*cache)(void *opaque, uint16_t id, const KtCacheInfo *info);
-} KtDefinitionsOps;
-
-typedef struct KtDefinitionsReader KtDefinitionsReader;
-
-KtDefinitionsReader *kt_definitions_reader_new(const KtDefinitionsOps *ops,
-                                               void *opaque);
-void kt_definitions_reader_free(KtDefinitionsReader *r);
-/** kt_definitions_read() - read the definitions of a frame; return false if
- *  they are malformed. */
-bool kt_definitions_read(KtDefinitionsReader *r, GsBytes *in);
 
 #endif /* KT_DEFINITIONS_H */

@@ -54,7 +54,7 @@
 typedef enum KtFrameKind {
     KT_FRAME_EVENTS = 1,  /* columns of event-codec.h, a section each */
     KT_FRAME_DEFS,        /* stacks, tasks, caches: definitions.h */
-    KT_FRAME_HOOKS,       /* the hook table: hook-names.h */
+    KT_FRAME_HOOKS,       /* the hook table: replay/replay-ids.h */
     KT_FRAME_KERNEL,      /* a byte: found or not; then gs_kernel_save() */
     KT_FRAME_MODULE,      /* gs_kernel_save_module() */
     KT_FRAME_MODULE_GONE, /* address of a module that was unloaded */

@@ -12,7 +12,7 @@
 #define KT_REPLAY_IDS_H
 
 #include "guest-symbols/base/bytes.h"
-#include "kalloc-tracer/kt.h"
+#include "kalloc-tracer/hooks/hook-table.h"
 
 typedef struct KtReplayIds KtReplayIds;
 
@@ -27,5 +27,16 @@ bool kt_replay_ids_define(KtReplayIds *ids, const GsKernel *k, GsBytes *in);
 /** kt_replay_ids_translate() - Replace the ids in @ev. Returns: false if one is
  *  not defined. */
 bool kt_replay_ids_translate(const KtReplayIds *ids, KtEvent *ev);
+
+/**
+ * kt_replay_ids_hooks() - Set @table to the names in a journal's frame
+ *
+ * Ids of hooks in events are rows of the table of the ka that wrote the
+ * journal. @table keeps its rows if the frame has the same names. Otherwise
+ * names that were borrowed from it become invalid.
+ *
+ * Returns: false if the frame is malformed.
+ */
+bool kt_replay_ids_hooks(KtHookTable *table, GsBytes *in);
 
 #endif /* KT_REPLAY_IDS_H */

@@ -8,13 +8,11 @@
  * sense ends the replay, as a damaged frame does: queries answer as of the
  * moment before that frame.
  */
-#include "kalloc-tracer/hooks/hook-table.h"
 #include "kalloc-tracer/journal/frame-reader.h"
 #include "kalloc-tracer/journal/status-frame.h"
 #include "kalloc-tracer/replay/replay-apply.h"
 #include "kalloc-tracer/replay/replay-ids.h"
 #include "kalloc-tracer/replay/replay-records.h"
-#include "kalloc-tracer/journal/hook-names.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -357,7 +355,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_DEFS:
         return kt_replay_ids_define(r->ids, r->kernel, &in);
     case KT_FRAME_HOOKS:
-        return kt_hook_names_read(kt_tracer_hooks(r->tracer), &in);
+        return kt_replay_ids_hooks(kt_tracer_hooks(r->tracer), &in);
     case KT_FRAME_KERNEL:
         return read_kernel(r, &in);
     case KT_FRAME_MODULE:

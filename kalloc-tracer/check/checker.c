@@ -9,7 +9,7 @@
  *
  * Threads: any, with the tracer's lock.
  */
-#include "kalloc-tracer/check/check.h"
+#include "kalloc-tracer/check/exam.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <inttypes.h>

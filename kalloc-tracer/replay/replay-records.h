@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of records that are no allocator events: lines of the kernel's log,
- * calls of watched functions, and faults. For replay.c; the replay's thread.
+ * What frames contain is applied to a tracer: events, with the pauses for which
+ * the plan asks, lines of the kernel's log, calls of watched functions, and
+ * faults. For replay.c; the replay's thread.
  */
 #ifndef KT_REPLAY_RECORDS_H
 #define KT_REPLAY_RECORDS_H
@@ -37,5 +38,10 @@ void kt_replay_report_module(const KtReplayTarget *to, KtModuleEventKind kind,
 /** kt_replay_records_end_boot() - Drop what belongs to the boot that ends, by a
  *  reset or because a VM state is loaded. */
 void kt_replay_records_end_boot(const KtReplayTarget *to);
+
+/** kt_replay_apply() - Apply @n events. @pause_us: (in, out) time of the next
+ *  pause; 0: before the next event */
+void kt_replay_apply(KtTracer *t, const KtReplayPlan *plan, uint64_t *pause_us,
+                     const KtEvent *ev, unsigned n);
 
 #endif /* KT_REPLAY_RECORDS_H */

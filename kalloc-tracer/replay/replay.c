@@ -10,7 +10,6 @@
  */
 #include "kalloc-tracer/journal/frame-reader.h"
 #include "kalloc-tracer/journal/status-frame.h"
-#include "kalloc-tracer/replay/replay-apply.h"
 #include "kalloc-tracer/replay/replay-ids.h"
 #include "kalloc-tracer/replay/replay-records.h"
 #include "kalloc-tracer/snapshot/snapshot.h"

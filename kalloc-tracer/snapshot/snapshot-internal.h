@@ -56,14 +56,4 @@ void kt_aliases_renumber(GArray *aliases, const KtRenumber *to);
 /** kt_aliases_install() - Add them to @t. */
 void kt_aliases_install(KtTracer *t, const GArray *aliases);
 
-/**
- * kt_checkpoint_write() - Write all that the tracer knows into its journal
- *
- * The events in the journal did not lead to what the tracer knows, because a
- * snapshot was loaded: whoever reads the journal continues from this frame.
- * Any thread that holds no lock of the tracer; no events are pushed meanwhile.
- * Does nothing without a journal.
- */
-void kt_checkpoint_write(KtTracer *t);
-
 #endif /* KT_SNAPSHOT_INTERNAL_H */

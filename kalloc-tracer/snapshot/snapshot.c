@@ -19,6 +19,7 @@
 #include "kalloc-tracer/base/stack-tag.h"
 #include "kalloc-tracer/hooks/hook-table.h"
 #include "guest-symbols/base/printable.h"
+#include "kalloc-tracer/journal/journal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #define MAGIC       "ka state"
@@ -425,6 +426,40 @@ KtIdMap kt_snapshot_ids(const KtSnapshot *s)
     };
 }
 
+/* ---- checkpoints -------------------------------------------------------- */
+
+/* Write one frame: a byte, 1 if more frames follow, then a part of the
+ * stream. */
+static void part_locked(KtTracer *t, const GByteArray *all, size_t at,
+                        size_t len)
+{
+    GByteArray *data = g_byte_array_new();
+
+    gs_out_u8(&GS_OUT(data), at + len < all->len);
+    g_byte_array_append(data, all->data + at, len);
+    kt_journal_add_frame(t->journal, KT_FRAME_CHECKPOINT, data);
+}
+
+/* Write all that the tracer knows into its journal, if it has one. The events
+ * in the journal did not lead to that, because a snapshot was loaded: whoever
+ * reads the journal continues from this frame. No lock of the tracer is held,
+ * and no events are pushed meanwhile. */
+static void write_checkpoint(KtTracer *t)
+{
+    g_autoptr(GByteArray) all = NULL;
+
+    if (!t->journal) {
+        return;
+    }
+    all = g_byte_array_new();
+    kt_snapshot_save(t, gs_stream_to_array, all);
+    kt_tracer_lock_drained(t);
+    for (size_t at = 0; at < all->len; at += KT_MEM_BYTES) {
+        part_locked(t, all, at, MIN(KT_MEM_BYTES, all->len - at));
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* ---- installing --------------------------------------------------------- */
 
 /* A stack that finds no room in the depot gets id 0: unknown. */
@@ -514,7 +549,7 @@ void kt_snapshot_install(KtTracer *t, KtSnapshot *s)
     __atomic_store_n(&t->enabled, s->enabled, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&t->lock);
     kt_tracer_count(t, KT_CNT_LOADS, 1);
-    kt_checkpoint_write(t);
+    write_checkpoint(t);
 }
 
 void kt_tracer_reset_unknown(KtTracer *t)
@@ -533,7 +568,7 @@ void kt_tracer_reset_unknown(KtTracer *t)
     t->events++;
     pthread_mutex_unlock(&t->lock);
     kt_tracer_count(t, KT_CNT_LOADS_BLIND, 1);
-    kt_checkpoint_write(t);
+    write_checkpoint(t);
 }
 
 /* ---- the whole of it ---------------------------------------------------- */

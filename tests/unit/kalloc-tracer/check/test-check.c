@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "kalloc-tracer/check/check.h"
+#include "kalloc-tracer/check/exam.h"
 #include "kalloc-tracer/model/map-node.h"
 #include "kalloc-tracer/tracer/tracer.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Definitions of a journal: see definitions.h.
+ * Definitions of a journal: see journal-format.h.
  */
-#include "kalloc-tracer/journal/definitions.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 #include "kalloc-tracer/base/stack-tag.h"
-#include "kalloc-tracer/journal/journal-format.h"
 
 static unsigned shared_tail(const KtLastStack *l, const uint64_t *pc,
                             unsigned n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events as columns: see event-codec.h.
+ * Events as columns: see journal-format.h.
  *
  * Example: three events of one vCPU and one task, the first of them at 500 us
  * with stack 7. The second allocates from the same cache 192 bytes further on.
@@ -20,7 +20,7 @@
  * so the last address is kept for each cache. Two caches may share a row of
  * that table: differences are larger then, and still right.
  */
-#include "kalloc-tracer/journal/event-codec.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 #define ROWS        512
 #define US_MASK     ((1ull << 48) - 1)

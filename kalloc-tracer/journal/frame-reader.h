@@ -9,7 +9,6 @@
 #ifndef KT_FRAME_READER_H
 #define KT_FRAME_READER_H
 
-#include "kalloc-tracer/journal/event-codec.h"
 #include "kalloc-tracer/journal/journal-format.h"
 
 typedef struct KtFrameReader KtFrameReader;

@@ -23,8 +23,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "kalloc-tracer/journal/event-codec.h"
-#include "kalloc-tracer/journal/definitions.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 #define LEVEL       1
 #define KEPT_MAX    (64u << 20)     /* bytes of frames that wait for room */

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kalloc-tracer/journal/event-codec.h"
+#include "kalloc-tracer/journal/journal-format.h"
 #include "kalloc-tracer/journal/frame-writer.h"
 
 #define JOBS_MAX 4

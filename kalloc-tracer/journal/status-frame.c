@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The status frame: see status-frame.h. Counters are written with their names,
- * since the reader may be newer or older than the writer.
+ * The status frame: see journal-format.h. Counters are written with their
+ * names, since the reader may be newer or older than the writer.
  */
-#include "kalloc-tracer/journal/status-frame.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 #include "kalloc-tracer/base/fields.h"
 

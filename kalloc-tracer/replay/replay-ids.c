@@ -12,8 +12,6 @@
 #include "kalloc-tracer/replay/replay-ids.h"
 
 #include "kalloc-tracer/base/stack-tag.h"
-#include "kalloc-tracer/journal/event-codec.h"
-#include "kalloc-tracer/journal/definitions.h"
 #include "kalloc-tracer/journal/journal-format.h"
 #include "kalloc-tracer/tracer/tracer.h"
 

@@ -9,7 +9,7 @@
  * moment before that frame.
  */
 #include "kalloc-tracer/journal/frame-reader.h"
-#include "kalloc-tracer/journal/status-frame.h"
+#include "kalloc-tracer/journal/journal-format.h"
 #include "kalloc-tracer/replay/replay-ids.h"
 #include "kalloc-tracer/replay/replay-records.h"
 #include "kalloc-tracer/snapshot/snapshot.h"

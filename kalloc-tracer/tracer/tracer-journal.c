@@ -10,7 +10,7 @@
 
 #include <time.h>
 
-#include "kalloc-tracer/journal/status-frame.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 #define FLUSH_NS 1000000000ull
 

@@ -5,7 +5,7 @@
  * or too long, or have a number that is too large, are refused.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/journal/event-codec.h"
+#include "kalloc-tracer/journal/journal-format.h"
 
 #define N 1000
 

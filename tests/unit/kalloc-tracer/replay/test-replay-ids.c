@@ -5,7 +5,7 @@
  */
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/model/blocks.h"
-#include "kalloc-tracer/journal/event-codec.h"
+#include "kalloc-tracer/journal/journal-format.h"
 #include "tests/lib/journal-files.h"
 
 /* A stack's entry: its number, one from the one before; one frame that is

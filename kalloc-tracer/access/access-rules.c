@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reader of access rules: see access-rules.h.
+ * Reader of access rules: see code-classes.h.
  *
  * Owns KtAccessRules. Called at install, in QEMU's main thread. A line has a
  * class, a name, and columns of the form key=number; which ones a class has is
  * in keys[].
  */
-#include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/access/code-classes.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <string.h>

@@ -11,7 +11,7 @@
  *         -> "link_path_walk", in the same order, but no RANGE row
  *         -> patterns with "*", in the same order
  */
-#include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/access/code-classes.h"
 #include "kalloc-tracer/api/kt-types.h"
 #include "guest-symbols/base/sorted.h"
 

@@ -44,4 +44,45 @@ bool kt_code_classes_function(const KtCodeClasses *c, uint64_t va,
  *  kt_code_classes_nth(), -1 in plain code. */
 int kt_code_classes_index(const KtCodeClasses *c, uint64_t va);
 
+/* ---- the user's rows: access-rules.c ------------------------------------- */
+
+/*
+ * docs/access.md describes the file:
+ *
+ *     # class     function         what is known of it
+ *     allocator   my_pool_alloc
+ *     overread    my_hash          past=7
+ *     range       my_copy          dst=0 src=1 n=2
+ *     plain       full_name_hash
+ *
+ * The plugin reads it once, at install, in QEMU's main thread. The rules are
+ * constant afterwards.
+ */
+
+/**
+ * kt_access_rules_open() - Read a file of rules
+ * @errp: one line: the file, the line's number, what is wrong, and what would
+ *        be right
+ * Returns: (owned) NULL on error.
+ */
+KtAccessRules *kt_access_rules_open(const char *path, GError **errp);
+/** kt_access_rules_new_from_data() - Read rules from memory (for tests and fuzz
+ *  targets). @name: stands for the file in errors. */
+KtAccessRules *kt_access_rules_new_from_data(const char *data, size_t len,
+                                             const char *name, GError **errp);
+void kt_access_rules_free(KtAccessRules *r);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtAccessRules, kt_access_rules_free)
+
+/** kt_access_rules_nth() - (borrowed, nullable) return the @i-th row; NULL
+ *  after the last. A row of class KT_CODE_PLAIN cancels a built-in one. */
+const KtCodeRow *kt_access_rules_nth(const KtAccessRules *r, unsigned i);
+
+/** kt_access_rules_concern() - Return true if a rule names a function of the
+ *  loaded module @module_va. @r: (nullable) */
+bool kt_access_rules_concern(const KtAccessRules *r, const GsKernel *k,
+                             uint64_t module_va);
+/** kt_access_rules_of() - (borrowed, nullable) return the rules that
+ *  kt_access_rules_load() read for the tracer. Any thread. */
+const KtAccessRules *kt_access_rules_of(KtTracer *t);
+
 #endif /* KT_CODE_CLASSES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Code that accesses memory: see watch-internal.h. */
 #include "kalloc-tracer/capture/watch-internal.h"
-#include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/access/code-classes.h"
 #include "kalloc-tracer/capture/capture-internal.h"
 
 /* A range is checked up to here. Where the guest asks for more, by a negative

@@ -4,7 +4,6 @@
 #define KT_WATCH_INTERNAL_H
 
 #include "kalloc-tracer/access/arming.h"
-#include "kalloc-tracer/access/code-areas.h"
 #include "kalloc-tracer/access/shadow.h"
 #include "kalloc-tracer/access/verify.h"
 #include "kalloc-tracer/access/vm-areas.h"

@@ -5,7 +5,7 @@
  * Checks: accepted rows are within bounds. A refused file has an error text of
  * one line.
  */
-#include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/access/code-classes.h"
 
 #include <stdlib.h>
 #include <string.h>

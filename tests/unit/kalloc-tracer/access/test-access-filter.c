@@ -3,7 +3,7 @@
  * The filter of access checks: each condition alone and all together, answers
  * that do not change, names that caches get later, words.
  */
-#include "kalloc-tracer/access/access-filter.h"
+#include "kalloc-tracer/access/arming.h"
 
 #include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/tracer/tracer.h"

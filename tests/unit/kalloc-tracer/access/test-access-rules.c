@@ -4,7 +4,7 @@
  * reported with its number, what is wrong, and what would be right.
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/access/code-classes.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sets of addresses, against a byte for each address. */
-#include "kalloc-tracer/access/code-areas.h"
+#include "kalloc-tracer/access/arming.h"
 #include "tests/lib/test-main.h"
 
 #include <string.h>

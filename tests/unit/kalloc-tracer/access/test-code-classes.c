@@ -5,7 +5,7 @@
  * KA_TEST_ARCH_KERNELS are <vmlinuz>[:<vmlinuz>...].
  */
 #include "tests/lib/test-main.h"
-#include "kalloc-tracer/access/access-rules.h"
+#include "kalloc-tracer/access/code-classes.h"
 
 #include <string.h>
 

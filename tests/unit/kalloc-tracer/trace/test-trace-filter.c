@@ -3,7 +3,7 @@
  * The filter of the live trace: each condition alone, for each kind of event,
  * with and without a known block; answers for an id do not change.
  */
-#include "kalloc-tracer/trace/trace-filter.h"
+#include "kalloc-tracer/trace/trace.h"
 
 #include "kalloc-tracer/tracer/tracer.h"
 #include "tests/lib/test-main.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Filter of the live trace: does an event pass? The tracer's lock is held. */
-#ifndef KT_TRACE_FILTER_H
-#define KT_TRACE_FILTER_H
+#ifndef KT_TRACE_H
+#define KT_TRACE_H
 
 #include "kalloc-tracer/api/kt-trace.h"
 
@@ -9,4 +9,4 @@
  *  always does: events of any task may be missing there. */
 bool kt_trace_filter_passes(KtBlockFilter *f, const KtTraced *entry);
 
-#endif /* KT_TRACE_FILTER_H */
+#endif /* KT_TRACE_H */

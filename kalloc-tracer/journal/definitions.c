@@ -97,14 +97,6 @@ static void begin(KtDefinitions *d, KtDefinitionTag tag, GsOut *out)
     gs_out_u8(out, tag);
 }
 
-static uint64_t *new_key(uint64_t pc)
-{
-    uint64_t *key = g_new(uint64_t, 1);
-
-    *key = pc;
-    return key;
-}
-
 static void put_pc(KtDefinitions *d, uint64_t pc, GsOut *out)
 {
     guint number = GPOINTER_TO_UINT(g_hash_table_lookup(d->number, &pc));
@@ -117,7 +109,7 @@ static void put_pc(KtDefinitions *d, uint64_t pc, GsOut *out)
     d->last.pc = pc;
     number = g_hash_table_size(d->number) + 1;
     if (number <= KT_NAMED_PCS) {
-        g_hash_table_insert(d->number, new_key(pc),
+        g_hash_table_insert(d->number, g_memdup2(&pc, sizeof(pc)),
                             GUINT_TO_POINTER(number));
     }
 }

@@ -275,11 +275,6 @@ void kt_journal_flush(KtJournal *j, bool wait)
 
 static const char no_file[] = "it is no regular file";
 
-static const char *why_not_open(void)
-{
-    return errno == ENXIO ? no_file : g_strerror(errno);
-}
-
 /* Lock the file for this VM until it is closed. Return NULL, or why that is not
  * possible. Readers do not lock it. On a file system without locks it is used
  * without. */
@@ -341,7 +336,8 @@ KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
     /* O_NONBLOCK: opening a FIFO would wait for a reader. */
     int fd = open(config->journal, O_WRONLY | O_CREAT | O_NONBLOCK |
                   O_CLOEXEC, 0666);
-    const char *why_not = fd < 0 ? why_not_open() : why_not_ours(fd);
+    const char *why_not = fd >= 0 ? why_not_ours(fd) :
+                          errno == ENXIO ? no_file : g_strerror(errno);
 
     if (!why_not && (ftruncate(fd, 0) || !write_head(fd, config))) {
         why_not = g_strerror(errno);

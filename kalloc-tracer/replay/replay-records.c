@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events and other records of frames: see replay-records.h. */
-#include "kalloc-tracer/replay/replay-records.h"
+/* Events and other records of frames: see replay-internal.h. */
+#include "kalloc-tracer/replay/replay-internal.h"
 
 #include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/faults/fault-journal.h"
@@ -8,18 +8,18 @@
 #include "kalloc-tracer/tracer/alias-frame.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
-static void read_line(const KtReplayTarget *to, const KtLogLine *line,
+static void read_line(KtReplay *r, const KtLogLine *line,
                       const void *text)
 {
-    const KtReplayPlan *plan = to->plan;
+    const KtReplayPlan *plan = r->plan;
 
     if (line->us > plan->until_us) {
         return;
     }
     if (plan->log && !plan->log(plan->opaque, line, text)) {
-        *to->stopped = true;
+        r->stopped = true;
     } else if (plan->apply) {
-        kt_log_add(to->tracer, line, text);
+        kt_log_add(r->tracer, line, text);
     }
 }
 
@@ -29,21 +29,21 @@ static const void *text_at(const KtLogBatch *b, size_t at)
     return b->text->len ? b->text->data + at : (const void *)"";
 }
 
-static bool read_log(const KtReplayTarget *to, GsBytes *in)
+static bool read_log(KtReplay *r, GsBytes *in)
 {
     size_t at = 0;
     KtLogBatch b;
     bool ok;
 
-    if (!to->plan->apply && !to->plan->log) {
+    if (!r->plan->apply && !r->plan->log) {
         return true;
     }
     kt_log_batch_init(&b);
-    ok = kt_log_frame_read(to->tracer, to->kernel, in, &b);
-    for (unsigned i = 0; ok && i < b.line->len && !*to->stopped; i++) {
+    ok = kt_log_frame_read(r->tracer, r->kernel, in, &b);
+    for (unsigned i = 0; ok && i < b.line->len && !r->stopped; i++) {
         const KtLogLine *line = &g_array_index(b.line, KtLogLine, i);
 
-        read_line(to, line, text_at(&b, at));
+        read_line(r, line, text_at(&b, at));
         at += line->len;
     }
     kt_log_batch_deinit(&b);
@@ -51,7 +51,7 @@ static bool read_log(const KtReplayTarget *to, GsBytes *in)
 }
 
 /* BPF programs are kept as modules of this name. */
-void kt_replay_report_module(const KtReplayTarget *to, KtModuleEventKind kind,
+void kt_replay_report_module(const KtReplay *r, KtModuleEventKind kind,
                              uint64_t va)
 {
     KtReplayModule what = kind == KT_MODULE_EVENT_GONE ? KT_REPLAY_UNLOADED :
@@ -59,35 +59,30 @@ void kt_replay_report_module(const KtReplayTarget *to, KtModuleEventKind kind,
                           KT_REPLAY_INHERITED : KT_REPLAY_LOADED;
     GsModule m;
 
-    if (to->plan->module && gs_kernel_module(to->kernel, va, &m) &&
+    if (r->plan->module && gs_kernel_module(r->kernel, va, &m) &&
         strcmp(m.name, "bpf")) {
-        to->plan->module(to->plan->opaque, what, va, m.name);
+        r->plan->module(r->plan->opaque, what, va, m.name);
     }
 }
 
-void kt_replay_records_end_boot(const KtReplayTarget *to)
-{
-    kt_calls_end_boot(kt_tracer_calls(to->tracer));
-}
-
-bool kt_replay_records_read(const KtReplayTarget *to, KtFrameKind kind,
+bool kt_replay_records_read(KtReplay *r, KtFrameKind kind,
                             GsBytes *in)
 {
     switch (kind) {
     case KT_FRAME_LOG:
-        return read_log(to, in);
+        return read_log(r, in);
     case KT_FRAME_CALLS:
-        return !to->plan->apply ||
-               kt_calls_replay(to->tracer, to->kernel, in, to->plan->until_us,
-                               to->bytes);
+        return !r->plan->apply ||
+               kt_calls_replay(r->tracer, r->kernel, in, r->plan->until_us,
+                               r->info.bytes);
     case KT_FRAME_FAULTS:
-        return !to->plan->apply ||
-               kt_faults_replay(to->tracer, to->kernel, in,
-                                to->plan->until_us);
+        return !r->plan->apply ||
+               kt_faults_replay(r->tracer, r->kernel, in,
+                                r->plan->until_us);
     case KT_FRAME_ALIAS:
-        return !to->plan->apply ||
-               kt_alias_frame_replay(to->tracer, to->kernel, in,
-                                     to->plan->until_us);
+        return !r->plan->apply ||
+               kt_alias_frame_replay(r->tracer, r->kernel, in,
+                                     r->plan->until_us);
     default:
         return true;
     }
@@ -108,14 +103,17 @@ static unsigned piece(const KtEvent *ev, unsigned n, uint64_t pause_us)
     return i;
 }
 
-void kt_replay_apply(KtTracer *t, const KtReplayPlan *plan, uint64_t *pause_us,
-                     const KtEvent *ev, unsigned n)
+void kt_replay_apply(KtReplay *r, unsigned n)
 {
+    const KtReplayPlan *plan = r->plan;
+
     for (unsigned at = 0, size; at < n; at += size) {
-        if (plan->pause && ev[at].us >= *pause_us) {
-            *pause_us = plan->pause(plan->opaque, ev[at].us);
+        const KtEvent *ev = r->ev + at;
+
+        if (plan->pause && ev->us >= r->pause_us) {
+            r->pause_us = plan->pause(plan->opaque, ev->us);
         }
-        size = piece(ev + at, n - at, plan->pause ? *pause_us : UINT64_MAX);
-        kt_tracer_replay(t, ev + at, size);
+        size = piece(ev, n - at, plan->pause ? r->pause_us : UINT64_MAX);
+        kt_tracer_replay(r->tracer, ev, size);
     }
 }

@@ -8,10 +8,8 @@
  * sense ends the replay, as a damaged frame does: queries answer as of the
  * moment before that frame.
  */
-#include "kalloc-tracer/journal/frame-reader.h"
-#include "kalloc-tracer/journal/journal-format.h"
-#include "kalloc-tracer/replay/replay-ids.h"
-#include "kalloc-tracer/replay/replay-records.h"
+#include "kalloc-tracer/calls/calls.h"
+#include "kalloc-tracer/replay/replay-internal.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -19,25 +17,6 @@
 
 #define UNPACKED_RATIO 256  /* bytes of VM states, which are packed, kernels
                              * and modules together, a byte of the file */
-
-struct KtReplay {
-    KtFrameReader *reader;
-    KtReplayIds *ids;
-    KtSections sections;
-    KtEvent *ev;
-    KtTracer *tracer;
-    GsKernel *kernel;
-    bool kernel_found;
-    bool kernel_given;              /* as a file, not by the guest's memory */
-    KtStoredStatus *status;         /* NULL before the first */
-    GByteArray *checkpoint;         /* its parts so far */
-    uint64_t unpacked;              /* see may_unpack() */
-    uint64_t last_seq;
-    KtReplayInfo info;
-    const KtReplayPlan *plan;
-    uint64_t pause_us;              /* see KtReplayPlan.pause */
-    bool stopped;
-};
 
 /* ---- frames of events --------------------------------------------------- */
 
@@ -105,7 +84,7 @@ static bool read_events(KtReplay *r, const KtFrame *f)
     }
     n = report_events(r, wanted(r, f->n));
     if (r->plan->apply) {
-        kt_replay_apply(r->tracer, r->plan, &r->pause_us, r->ev, n);
+        kt_replay_apply(r, n);
     }
     count_read(r, n);
     return true;
@@ -123,18 +102,9 @@ static bool report_control(KtReplay *r, KtReplayControl control, uint64_t value)
     return true;
 }
 
-static KtReplayTarget target(KtReplay *r)
-{
-    return (KtReplayTarget) {
-        r->tracer, r->kernel, r->plan, r->info.bytes, &r->stopped,
-    };
-}
-
 static void end_boot(KtReplay *r)
 {
-    const KtReplayTarget to = target(r);
-
-    kt_replay_records_end_boot(&to);
+    kt_calls_end_boot(kt_tracer_calls(r->tracer));
     r->kernel_found = false;
 }
 
@@ -215,7 +185,6 @@ static bool read_kernel(KtReplay *r, GsBytes *in)
 static bool read_module(KtReplay *r, GsBytes *in, KtModuleEventKind kind)
 {
     bool live = kind != KT_MODULE_EVENT_INHERITED || gs_bytes_u8(in);
-    const KtReplayTarget to = target(r);
     GsBytes head = *in;
     uint64_t va = gs_bytes_u64(&head);
 
@@ -228,7 +197,7 @@ static bool read_module(KtReplay *r, GsBytes *in, KtModuleEventKind kind)
         return false;
     }
     if (live) {
-        kt_replay_report_module(&to, kind, va);
+        kt_replay_report_module(r, kind, va);
         kt_tracer_replay_module(r->tracer, r->kernel, va, kind);
     } else {
         gs_kernel_drop_module(r->kernel, va);
@@ -238,11 +207,10 @@ static bool read_module(KtReplay *r, GsBytes *in, KtModuleEventKind kind)
 
 static bool read_module_gone(KtReplay *r, GsBytes *in)
 {
-    const KtReplayTarget to = target(r);
     uint64_t va = gs_bytes_u64(in);
 
     if (r->kernel) {
-        kt_replay_report_module(&to, KT_MODULE_EVENT_GONE, va);
+        kt_replay_report_module(r, KT_MODULE_EVENT_GONE, va);
         kt_tracer_replay_module(r->tracer, r->kernel, va, KT_MODULE_EVENT_GONE);
         gs_kernel_drop_module(r->kernel, va);
     }
@@ -335,13 +303,6 @@ static bool read_mark(KtReplay *r, GsBytes *in)
     return true;
 }
 
-static bool read_records(KtReplay *r, KtFrameKind kind, GsBytes *in)
-{
-    const KtReplayTarget to = target(r);
-
-    return may_unpack(r, in) && kt_replay_records_read(&to, kind, in);
-}
-
 static bool read_frame(KtReplay *r, const KtFrame *f)
 {
     const GByteArray *first = r->sections.n ? r->sections.data[0] : NULL;
@@ -377,7 +338,7 @@ static bool read_frame(KtReplay *r, const KtFrame *f)
     case KT_FRAME_FAULTS:
     case KT_FRAME_LOG:
     case KT_FRAME_ALIAS:
-        return read_records(r, f->kind, &in);
+        return may_unpack(r, &in) && kt_replay_records_read(r, f->kind, &in);
     default:
         return f->kind >= KT_FRAME_MAY_SKIP;
     }

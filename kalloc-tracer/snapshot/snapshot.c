@@ -492,16 +492,13 @@ static uint32_t *intern_tasks(KtTracer *t, const KtSnapshot *s)
 
 /* A load drops the lines of the kernel's log. They are read again from the ring
  * that the loaded VM has, and counted again. */
-static bool is_read_again(KtCounter c)
-{
-    return g_str_has_prefix(kt_counter_name(c), "log.");
-}
-
 static void set_counters(KtTracer *t, const KtSnapshot *s)
 {
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
         if (!is_of_process(i)) {
-            kt_counters_set(t->counters, i, is_read_again(i) ? 0 : s->count[i]);
+            bool again = g_str_has_prefix(kt_counter_name(i), "log.");
+
+            kt_counters_set(t->counters, i, again ? 0 : s->count[i]);
         }
     }
 }

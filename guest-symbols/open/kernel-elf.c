@@ -7,154 +7,74 @@
  * kernel runs at the addresses where it is linked.
  */
 #include "guest-symbols/arch/arch.h"
-#include "guest-symbols/base/bytes.h"
+#include "guest-symbols/image/elf-sections.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/symbols/symtab.h"
 
-#include <elf.h>
 #include <string.h>
 
 #define TEXT_MAX        16
+#define NOT_ELF         "not an ELF file, as a kernel with a profile has to be"
 #define LOWEST          4096    /* in the first page there is no code */
-
-/* The file; image.c has looked at its header. */
-typedef struct File {
-    GsBytes c;
-    uint64_t entry, shoff;
-    unsigned shnum;
-} File;
 
 /* ---- symbols ------------------------------------------------------------ */
 
-static bool take(const File *f, uint64_t at, void *to, size_t len)
-{
-    GsBytes c = f->c;
-    const uint8_t *from;
-
-    gs_bytes_seek(&c, at);
-    from = gs_bytes_take(&c, len);
-    if (from) {
-        memcpy(to, from, len);
-    }
-    return from != NULL;
-}
-
-static bool open_file(File *f, const void *data, size_t len, GError **errp)
-{
-    Elf64_Ehdr h;
-
-    gs_bytes_init(&f->c, data, len, "ELF header");
-    if (len < SELFMAG || memcmp(data, ELFMAG, SELFMAG) ||
-        !take(f, 0, &h, sizeof(h))) {
-        return gs_fail(errp, GS_ERROR_FORMAT,
-                       "not an ELF file, as a kernel with a profile has to be");
-    }
-    f->entry = GUINT64_FROM_LE(h.e_entry);
-    f->shoff = GUINT64_FROM_LE(h.e_shoff);
-    f->shnum = GUINT16_FROM_LE(h.e_shnum);
-    return true;
-}
-
-static bool section(const File *f, unsigned i, Elf64_Shdr *sh)
-{
-    return i < f->shnum && f->shoff < f->c.len &&
-           take(f, f->shoff + (uint64_t)i * sizeof(*sh), sh, sizeof(*sh));
-}
-
-static bool find_symtab(const File *f, Elf64_Shdr *syms, Elf64_Shdr *names)
-{
-    for (unsigned i = 0; section(f, i, syms); i++) {
-        if (GUINT32_FROM_LE(syms->sh_type) == SHT_SYMTAB) {
-            return section(f, GUINT32_FROM_LE(syms->sh_link), names);
-        }
-    }
-    return false;
-}
-
 /* Returns nm's letter: the kind of section, in upper case for a global
  * symbol. */
-static char letter_of(const File *f, const Elf64_Sym *sym)
+static char letter_of(Elf *elf, const GElf_Sym *sym)
 {
-    unsigned index = GUINT16_FROM_LE(sym->st_shndx);
-    Elf64_Shdr sh = { 0 };
     char letter = 'D';
+    GElf_Shdr sh;
 
-    if (index == SHN_ABS) {
+    if (sym->st_shndx == SHN_ABS) {
         letter = 'A';
-    } else if (section(f, index, &sh)) {
-        uint64_t flags = GUINT64_FROM_LE(sh.sh_flags);
-
-        letter = flags & SHF_EXECINSTR ? 'T' :
-                 !(flags & SHF_WRITE) ? 'R' :
-                 GUINT32_FROM_LE(sh.sh_type) == SHT_NOBITS ? 'B' : 'D';
+    } else if (gelf_getshdr(elf_getscn(elf, sym->st_shndx), &sh)) {
+        letter = sh.sh_flags & SHF_EXECINSTR ? 'T' :
+                 !(sh.sh_flags & SHF_WRITE) ? 'R' :
+                 sh.sh_type == SHT_NOBITS ? 'B' : 'D';
     }
-    return ELF64_ST_BIND(sym->st_info) == STB_WEAK ? 'W' :
-           ELF64_ST_BIND(sym->st_info) == STB_GLOBAL ? letter :
+    return GELF_ST_BIND(sym->st_info) == STB_WEAK ? 'W' :
+           GELF_ST_BIND(sym->st_info) == STB_GLOBAL ? letter :
            g_ascii_tolower(letter);
 }
 
-/* Is it a symbol of code or data? */
-static bool is_wanted(const Elf64_Sym *sym)
+/* Is it a symbol of code or data? The assembler's mapping symbols ("$x") are
+ * not names. */
+static bool is_wanted(const GElf_Sym *sym, const char *name)
 {
-    unsigned type = ELF64_ST_TYPE(sym->st_info);
+    unsigned type = GELF_ST_TYPE(sym->st_info);
 
     return (type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC) &&
-           sym->st_shndx != SHN_UNDEF;
+           sym->st_shndx != SHN_UNDEF && (!name || (*name && *name != '$'));
 }
 
-/* The assembler's mapping symbols ("$x") are not names. */
-static bool is_name(const char *name)
-{
-    return *name && *name != '$';
-}
-
-static const char *name_of(const File *f, const Elf64_Shdr *names,
-                           const Elf64_Sym *sym, size_t *len)
-{
-    GsBytes c = f->c;
-    uint64_t at = GUINT64_FROM_LE(names->sh_offset);
-
-    if (at >= f->c.len) {
-        return NULL;
-    }
-    gs_bytes_seek(&c, at + GUINT32_FROM_LE(sym->st_name));
-    return gs_bytes_str(&c, GS_SYMBOL_NAME_MAX, len);
-}
-
-static bool add_symbol(const File *f, uint64_t at, const Elf64_Shdr *names,
+static bool add_symbol(Elf *elf, const GElf_Sym *sym, const char *name,
                        GsSymtab *tab)
 {
-    const char *name;
-    Elf64_Sym sym;
-    size_t len;
-
-    if (!take(f, at, &sym, sizeof(sym))) {
-        return false;
-    }
-    if (!is_wanted(&sym)) {
-        return true;
-    }
-    name = name_of(f, names, &sym, &len);
-    return name && (!is_name(name) ||
-                    gs_symtab_add(tab, GUINT64_FROM_LE(sym.st_value),
-                                  letter_of(f, &sym), name, len));
+    return !is_wanted(sym, name) ||
+           (name && gs_symtab_add(tab, sym->st_value, letter_of(elf, sym), name,
+                                  strlen(name)));
 }
 
-static GsSymtab *read_symbols(const File *f, GError **errp)
+static GsSymtab *read_symbols(Elf *elf, GError **errp)
 {
     g_autoptr(GsSymtab) tab = gs_symtab_new();
-    Elf64_Shdr syms, names;
-    uint64_t at, n;
+    GElf_Shdr shdr;
+    Elf_Scn *scn = gs_elf_section(elf, NULL, SHT_SYMTAB, &shdr);
+    Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+    size_t n = data ? data->d_size / sizeof(Elf64_Sym) : 1;
 
-    if (!find_symtab(f, &syms, &names)) {
+    if (!scn) {
         return gs_fail(errp, GS_ERROR_NO_SYMBOLS,
                        "no symbol table (.symtab): is the file stripped?");
     }
-    at = MIN(GUINT64_FROM_LE(syms.sh_offset), f->c.len);
-    n = GUINT64_FROM_LE(syms.sh_size) / sizeof(Elf64_Sym);
-    for (uint64_t i = 0; i < n; i++) {
-        if (!add_symbol(f, at + i * sizeof(Elf64_Sym), &names, tab)) {
+    for (size_t i = 0; i < n; i++) {
+        GElf_Sym sym;
+
+        if (!gelf_getsym(data, i, &sym) ||
+            !add_symbol(elf, &sym, elf_strptr(elf, shdr.sh_link, sym.st_name),
+                        tab)) {
             return gs_fail(errp, GS_ERROR_FORMAT,
                            "symbol %u of the file is cut off, or its name too "
                            "long or not readable", (unsigned)i);
@@ -163,16 +83,31 @@ static GsSymtab *read_symbols(const File *f, GError **errp)
     return g_steal_pointer(&tab);
 }
 
+/* @entry: (out, nullable) the address where the kernel starts */
+static GsSymtab *symbols_of(GBytes *bytes, uint64_t *entry, GError **errp)
+{
+    size_t len;
+    const void *data = g_bytes_get_data(bytes, &len);
+    Elf *elf = gs_elf_begin(data, len);
+    GsSymtab *tab = NULL;
+    GElf_Ehdr h;
+
+    if (gelf_getehdr(elf, &h)) {
+        tab = read_symbols(elf, errp);
+        *entry = h.e_entry;
+    } else {
+        gs_fail(errp, GS_ERROR_FORMAT, NOT_ELF);
+    }
+    elf_end(elf);
+    return tab;
+}
+
 GsSymtab *gs_kernel_elf_symbols(GBytes *bytes, const GsImage *img,
                                 GError **errp)
 {
-    GsSymtab *tab;
-    const void *data;
-    size_t len;
-    File f;
+    uint64_t entry;
+    GsSymtab *tab = symbols_of(bytes, &entry, errp);
 
-    data = g_bytes_get_data(bytes, &len);
-    tab = open_file(&f, data, len, errp) ? read_symbols(&f, errp) : NULL;
     if (tab) {
         gs_symtab_seal(tab, img);
     }
@@ -239,21 +174,19 @@ static bool load(GsKernel *k, GBytes *bytes, const GsElfOptions *o,
                  GError **errp)
 {
     size_t len;
-    const void *data = g_bytes_get_data(bytes, &len);
+    const uint8_t *data = g_bytes_get_data(bytes, &len);
     GsSymbol sym;
-    File f;
 
-    if (!open_file(&f, data, len, errp)) {
-        return false;
+    if (len < sizeof(Elf64_Ehdr) || memcmp(data, ELFMAG, SELFMAG)) {
+        return gs_fail(errp, GS_ERROR_FORMAT, NOT_ELF);
     }
     k->image = gs_image_new(bytes, errp);
-    k->symtab = k->image ? read_symbols(&f, errp) : NULL;
+    k->symtab = k->image ? symbols_of(bytes, &k->start, errp) : NULL;
     if (!k->symtab) {
         return false;
     }
     gs_symtab_seal(k->symtab, k->image);
     k->arch = gs_arch_of_machine(gs_image_machine(k->image));
-    k->start = f.entry;
     if (o->start) {
         if (!find_function(k, o->start, &sym, errp)) {
             return false;

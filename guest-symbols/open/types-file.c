@@ -6,6 +6,7 @@
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/base/printable.h"
+#include "guest-symbols/image/elf-sections.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/btf-records.h"
@@ -13,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,42 +28,11 @@ struct GsTypesFile {
 
 /* ---- ELF ---- */
 
-static Elf_Scn *section_named(Elf *elf, const char *name, GElf_Shdr *shdr)
-{
-    Elf_Scn *scn = NULL;
-    size_t strings;
-
-    if (elf_getshdrstrndx(elf, &strings)) {
-        return NULL;
-    }
-    while ((scn = elf_nextscn(elf, scn))) {
-        const char *at = gelf_getshdr(scn, shdr) ?
-                         elf_strptr(elf, strings, shdr->sh_name) : NULL;
-
-        if (at && !strcmp(at, name)) {
-            return scn;
-        }
-    }
-    return NULL;
-}
-
-static Elf_Scn *symbol_table(Elf *elf, GElf_Shdr *shdr)
-{
-    Elf_Scn *scn = NULL;
-
-    while ((scn = elf_nextscn(elf, scn))) {
-        if (gelf_getshdr(scn, shdr) && shdr->sh_type == SHT_SYMTAB) {
-            return scn;
-        }
-    }
-    return NULL;
-}
-
 /* Find a symbol; false if the file is stripped. */
 static bool symbol_named(Elf *elf, const char *name, GElf_Sym *sym)
 {
     GElf_Shdr shdr;
-    Elf_Scn *scn = symbol_table(elf, &shdr);
+    Elf_Scn *scn = gs_elf_section(elf, NULL, SHT_SYMTAB, &shdr);
     Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
 
     for (int i = 0; data && gelf_getsym(data, i, sym); i++) {
@@ -133,8 +102,8 @@ static bool has_dwarf(Elf *elf)
 {
     GElf_Shdr shdr;
 
-    return section_named(elf, ".debug_info", &shdr) ||
-           section_named(elf, ".zdebug_info", &shdr);
+    return gs_elf_section(elf, ".debug_info", 0, &shdr) ||
+           gs_elf_section(elf, ".zdebug_info", 0, &shdr);
 }
 
 static bool read_elf(GsTypesFile *f, Elf *elf, GError **errp)
@@ -149,7 +118,7 @@ static bool read_elf(GsTypesFile *f, Elf *elf, GError **errp)
         return gs_fail(errp, GS_ERROR_FORMAT,
                        "not an ELF file of 64 bits, little-endian");
     }
-    scn = section_named(elf, ".BTF", &shdr);
+    scn = gs_elf_section(elf, ".BTF", 0, &shdr);
     if (!scn && !has_dwarf(elf)) {
         return gs_fail(errp, GS_ERROR_FORMAT,
                        "this ELF file has no types: it needs a .BTF section, "

@@ -130,8 +130,6 @@ const GsParam *gs_prototype_result(const GsPrototype *p);
 int gs_prototype_find(const GsPrototype *p, const char *name);
 /** gs_prototype_is_variadic() - are there more arguments, "..."? */
 bool gs_prototype_is_variadic(const GsPrototype *p);
-/** gs_prototype_bytes() - return the host memory of @p, without the types. */
-size_t gs_prototype_bytes(const GsPrototype *p);
 /** gs_prototype_text() - (owned) return it in C: "void *__kmalloc(size_t size,
  *  gfp_t flags)". @func: name to print */
 char *gs_prototype_text(const GsPrototype *p, const char *func);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The layout of a GsImage: for image.c, and image-elf.c, which lists the
- * sections of ELF files.
- */
+/* What image.c takes from image-elf.c and decompress.c. */
 #ifndef GS_IMAGE_INTERNAL_H
 #define GS_IMAGE_INTERNAL_H
 
@@ -10,15 +7,6 @@
 #include "guest-symbols/gs.h"
 
 #include <string.h>
-
-struct GsImage {
-    GBytes *bytes;          /* what the sections' data points into */
-    GStringChunk *names;
-    GArray *sections;       /* of GsSection, by address */
-    unsigned machine;
-    bool raw;
-    GsGuestCopy *copy; /* of memory, instead of @bytes */
-};
 
 static inline bool gs_has_magic(const uint8_t *data, size_t len, size_t at,
                                 const char *magic)

@@ -308,11 +308,6 @@ void gs_image_free(GsImage *img)
     g_free(img);
 }
 
-size_t gs_image_n_sections(const GsImage *img)
-{
-    return img->sections->len;
-}
-
 const GsSection *gs_image_nth_section(const GsImage *img, size_t i)
 {
     return &g_array_index(img->sections, GsSection, i);
@@ -374,19 +369,4 @@ void gs_image_rebase(GsImage *img, uint64_t va)
     if (img->raw) {
         g_array_index(img->sections, GsSection, 0).va = va;
     }
-}
-
-unsigned gs_image_machine(const GsImage *img)
-{
-    return img->machine;
-}
-
-bool gs_image_is_raw(const GsImage *img)
-{
-    return img->raw;
-}
-
-GsGuestCopy *gs_image_copy(const GsImage *img)
-{
-    return img->copy;
 }

@@ -11,8 +11,6 @@
 #include "guest-symbols/gs.h"
 #include "guest-symbols/image/guest-copy.h"
 
-typedef struct GsImage GsImage;
-
 /**
  * struct GsSection - a run of image bytes with one link-time address
  * @name: (borrowed) ELF section name; "" where the file has no such names
@@ -28,6 +26,24 @@ typedef struct GsSection {
     size_t len;
     bool exec;
 } GsSection;
+
+/**
+ * struct GsImage - an image
+ * @bytes: (owned) what the sections' data points into; @copy: (borrowed) of
+ *         guest memory, instead
+ * @names: (owned) of sections
+ * @sections: (owned) the loaded GsSections by address
+ * @machine: ELF's number of the architecture (e_machine); 0 for guest memory
+ * @raw: it has no ELF headers, and so no known addresses
+ */
+typedef struct GsImage {
+    GBytes *bytes;
+    GsGuestCopy *copy;
+    GStringChunk *names;
+    GArray *sections;
+    unsigned machine;
+    bool raw;
+} GsImage;
 
 /**
  * gs_image_new() - make an image from a kernel file's bytes
@@ -47,22 +63,16 @@ GsImage *gs_image_new(GBytes *bytes, GError **errp);
  * It has one section without a name, which counts as code until
  * gs_image_add_section() names parts of it. gs_image_read() and
  * gs_image_section() copy the bytes that they return. Before using a
- * GsSection's @data, call gs_guest_copy_need() on gs_image_copy(). One thread.
+ * GsSection's @data, call gs_guest_copy_need() on @copy. One thread.
  * Returns: (owned)
  */
 GsImage *gs_image_new_memory(GsGuestCopy *copy);
-/** gs_image_copy() - (borrowed, nullable) return the copy behind an image of
- *  guest memory. */
-GsGuestCopy *gs_image_copy(const GsImage *img);
 /** gs_image_add_section() - name the part [@start, @end) of such an image,
  *  before it is shared. Returns: false if the image does not contain it. */
 bool gs_image_add_section(GsImage *img, const char *name, uint64_t start,
                           uint64_t end, bool exec);
 void gs_image_free(GsImage *img);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsImage, gs_image_free)
-
-/** gs_image_n_sections() - count the loaded sections. */
-size_t gs_image_n_sections(const GsImage *img);
 
 /** gs_image_nth_section() - (borrowed) return the @i-th of them, by address. */
 const GsSection *gs_image_nth_section(const GsImage *img, size_t i);
@@ -91,12 +101,5 @@ bool gs_image_read(const GsImage *img, uint64_t va, void *buf, size_t len);
  * address is known, before the image is shared. No effect on ELF images.
  */
 void gs_image_rebase(GsImage *img, uint64_t va);
-
-/** gs_image_machine() - return ELF's number of the architecture (e_machine); 0
- *  for guest memory. */
-unsigned gs_image_machine(const GsImage *img);
-
-/** gs_image_is_raw() - has it no ELF headers, and so no known addresses? */
-bool gs_image_is_raw(const GsImage *img);
 
 #endif /* GS_IMAGE_H */

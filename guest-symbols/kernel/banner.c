@@ -40,7 +40,7 @@ static char *search_section(const GsImage *img, const GsSection *s,
     char *best = NULL;
     size_t pos = 0;
 
-    gs_guest_copy_need(gs_image_copy(img), s->va, s->len);
+    gs_guest_copy_need(img->copy, s->va, s->len);
     while (s->data && pos < s->len && *tries) {
         const uint8_t *hit = memmem(s->data + pos, s->len - pos, start,
                                     strlen(start));
@@ -74,7 +74,7 @@ char *gs_banner_find(const GsImage *img, const GsSymtab *tab, uint64_t *va)
         banner = banner_at(img, sym.va);
         *va = sym.va;
     }
-    for (size_t i = 0; !banner && i < gs_image_n_sections(img); i++) {
+    for (size_t i = 0; !banner && i < img->sections->len; i++) {
         banner = search_section(img, gs_image_nth_section(img, i), &tries,
                                 va);
     }

@@ -29,7 +29,7 @@ void gs_kernel_module_symbols(const GsKernel *k, uint64_t module_va,
 
 size_t gs_kernel_n_modules(const GsKernel *k)
 {
-    return gs_modules_n(k->modules);
+    return gs_modules_counts(k->modules).modules;
 }
 
 void gs_kernel_set_module_room(GsKernel *k, uint64_t bytes)

@@ -156,7 +156,7 @@ bool gs_kernel_read_image(const GsKernel *k, uint64_t va, void *buf,
 
 size_t gs_kernel_n_symbols(const GsKernel *k)
 {
-    return gs_symtab_n(k->symtab) + gs_modules_n_symbols(k->modules);
+    return gs_symtab_n(k->symtab) + gs_modules_counts(k->modules).symbols;
 }
 
 bool gs_kernel_lookup(const GsKernel *k, const char *name, GsSymbol *out)
@@ -222,8 +222,7 @@ static unsigned foreach_named(const GsKernel *k, const char *name, bool ever,
     if (v.stopped) {
         return n;
     }
-    return n + (ever ? gs_modules_foreach_ever_named :
-                       gs_modules_foreach_named)(k->modules, name, fn, opaque);
+    return n + gs_modules_foreach_named(k->modules, name, ever, fn, opaque);
 }
 
 unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,

@@ -311,7 +311,7 @@ unsigned gs_kernel_n_types(const GsKernel *k)
 
 unsigned gs_kernel_n_typed_modules(const GsKernel *k)
 {
-    return gs_modules_n_typed(k->modules);
+    return gs_modules_counts(k->modules).typed;
 }
 
 bool gs_kernel_has_types(const GsKernel *k)

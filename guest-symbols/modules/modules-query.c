@@ -253,54 +253,26 @@ static unsigned foreach_found(const GArray *found, GsSymbolFn fn, void *opaque)
 }
 
 unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
-                                  GsSymbolFn fn, void *opaque)
+                                  bool ever, GsSymbolFn fn, void *opaque)
 {
-    g_autoptr(GArray) found = all_named(m, name, false);
+    g_autoptr(GArray) found = all_named(m, name, ever);
 
     return foreach_found(found, fn, opaque);
 }
 
-unsigned gs_modules_foreach_ever_named(const GsModules *m, const char *name,
-                                       GsSymbolFn fn, void *opaque)
-{
-    g_autoptr(GArray) found = all_named(m, name, true);
-
-    return foreach_found(found, fn, opaque);
-}
-
-size_t gs_modules_n_symbols(const GsModules *m)
+GsModuleCounts gs_modules_counts(const GsModules *m)
 {
     HOLD_LOCK(m);
-    size_t n = 0;
+    GsModuleCounts n = { 0 };
 
     for (guint i = 0; i < m->all->len; i++) {
         const Module *mod = m->all->pdata[i];
 
-        n += mod->live ? mod->n_syms : 0;
-    }
-    return n;
-}
-
-size_t gs_modules_n(const GsModules *m)
-{
-    HOLD_LOCK(m);
-    size_t n = 0;
-
-    for (guint i = 0; i < m->all->len; i++) {
-        n += ((const Module *)m->all->pdata[i])->live;
-    }
-    return n;
-}
-
-unsigned gs_modules_n_typed(const GsModules *m)
-{
-    HOLD_LOCK(m);
-    unsigned n = 0;
-
-    for (guint i = 0; i < m->all->len; i++) {
-        const Module *mod = m->all->pdata[i];
-
-        n += mod->live && (mod->types.raw || mod->types.btf);
+        if (mod->live) {
+            n.modules++;
+            n.typed += mod->types.raw || mod->types.btf;
+            n.symbols += mod->n_syms;
+        }
     }
     return n;
 }
@@ -316,8 +288,12 @@ bool gs_modules_is_text(const GsModules *m, uint64_t va)
 
 /* ---- one module ------------------------------------------------------- */
 
-static void copy_out(const Module *mod, GsModule *out)
+/* Returns: false if there is no module. */
+static bool copy_out(const Module *mod, GsModule *out)
 {
+    if (!mod) {
+        return false;
+    }
     *out = (GsModule) {
         .va = mod->va, .name = mod->name, .live = mod->live
     };
@@ -325,17 +301,14 @@ static void copy_out(const Module *mod, GsModule *out)
         out->area[out->n++] = (GsModuleArea) {
             mod->mem[i].start, mod->mem[i].end };
     }
+    return true;
 }
 
 bool gs_modules_get(const GsModules *m, uint64_t module_va, GsModule *out)
 {
     HOLD_LOCK(m);
-    const Module *mod = gs_modules_live(m, module_va);
 
-    if (mod) {
-        copy_out(mod, out);
-    }
-    return mod;
+    return copy_out(gs_modules_live(m, module_va), out);
 }
 
 static const Module *nth_locked(const GsModules *m, unsigned i)
@@ -350,20 +323,19 @@ static const Module *nth_locked(const GsModules *m, unsigned i)
 bool gs_modules_nth(const GsModules *m, unsigned i, GsModule *out)
 {
     HOLD_LOCK(m);
-    const Module *mod = nth_locked(m, i);
 
-    if (mod) {
-        copy_out(mod, out);
-    }
-    return mod;
+    return copy_out(nth_locked(m, i), out);
 }
 
-static void hand_over(const Module *mod, GsModuleFn fn, void *opaque)
+/* Returns: false if there is no module. */
+static bool hand_over(const Module *mod, GsModuleFn fn, void *opaque)
 {
     g_autoptr(GArray) syms = g_array_new(false, false, sizeof(GsModuleSymbol));
-    GsModuleInfo info = { .n_mem = mod->n_mem, .n_text = mod->n_text,
-                          .load = mod->load, .until = mod->until };
+    GsModuleInfo info = { 0 };
 
+    if (!mod) {
+        return false;
+    }
     for (size_t i = 0; i < mod->n_syms; i++) {
         const Sym *s = &mod->syms[i];
         GsModuleSymbol sym = { s->va, s->name, s->type };
@@ -371,35 +343,32 @@ static void hand_over(const Module *mod, GsModuleFn fn, void *opaque)
         g_array_append_val(syms, sym);
     }
     g_strlcpy(info.name, mod->name, sizeof(info.name));
+    info.load = mod->load;
+    info.until = mod->until;
+    info.n_mem = mod->n_mem;
+    info.n_text = mod->n_text;
     memcpy(info.mem, mod->mem, sizeof(info.mem));
     memcpy(info.text, mod->text, sizeof(info.text));
     info.syms = (GsModuleSymbol *)syms->data;
     info.n_syms = mod->n_syms;
     fn(mod->va, &info, opaque);
+    return true;
 }
 
 bool gs_modules_with(const GsModules *m, uint64_t module_va, GsModuleFn fn,
                      void *opaque)
 {
     HOLD_LOCK(m);
-    const Module *mod = gs_modules_live(m, module_va);
 
-    if (mod) {
-        hand_over(mod, fn, opaque);
-    }
-    return mod;
+    return hand_over(gs_modules_live(m, module_va), fn, opaque);
 }
 
 bool gs_modules_with_nth(const GsModules *m, unsigned i, GsModuleFn fn,
                          void *opaque)
 {
     HOLD_LOCK(m);
-    const Module *mod = nth_locked(m, i);
 
-    if (mod) {
-        hand_over(mod, fn, opaque);
-    }
-    return mod;
+    return hand_over(nth_locked(m, i), fn, opaque);
 }
 
 void gs_modules_foreach_symbol(const GsModules *m, uint64_t module_va,
@@ -422,10 +391,7 @@ bool gs_modules_at(const GsModules *m, uint64_t va, GsModule *out)
     HOLD_LOCK(m);
     const Span *s = span_at_locked(m, va);
 
-    if (s) {
-        copy_out(s->module, out);
-    }
-    return s;
+    return copy_out(s ? s->module : NULL, out);
 }
 
 /* ---- types ------------------------------------------------------------ */

@@ -239,18 +239,6 @@ static void rebuild_spans_locked(GsModules *m)
     g_array_sort(m->spans, gs_sorted_compare);
 }
 
-static size_t drop_ranges(GsRange *r, size_t n, const GsRange *taken)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        if (r[i].start >= taken->end || r[i].end <= taken->start) {
-            r[kept++] = r[i];
-        }
-    }
-    return kept;
-}
-
 static bool overlaps(const Module *mod, const GsRange *r)
 {
     for (size_t i = 0; i < mod->n_mem; i++) {
@@ -261,12 +249,15 @@ static bool overlaps(const Module *mod, const GsRange *r)
     return false;
 }
 
-static size_t keep_ranges(GsRange *r, size_t n, const GsRange *inside)
+/* Keep those of @n ranges that overlap @taken, or, without @inside, the
+ * others. */
+static size_t keep_ranges(GsRange *r, size_t n, const GsRange *taken,
+                          bool inside)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (r[i].start < inside->end && inside->start < r[i].end) {
+        if ((r[i].start < taken->end && taken->start < r[i].end) == inside) {
             r[kept++] = r[i];
         }
     }
@@ -301,13 +292,13 @@ static void take_range_locked(GsModules *m, Module *mod, const GsRange *taken,
     past->types = (GsModuleTypes) { 0 };
     past->type_rows = 0;
     past->syms = g_memdup2(mod->syms, MAX(mod->n_syms, 1) * sizeof(Sym));
-    past->n_mem = keep_ranges(past->mem, past->n_mem, taken);
-    past->n_text = keep_ranges(past->text, past->n_text, taken);
+    past->n_mem = keep_ranges(past->mem, past->n_mem, taken, true);
+    past->n_text = keep_ranges(past->text, past->n_text, taken, true);
     keep_symbols(past);
     past->syms = g_renew(Sym, past->syms, MAX(past->n_syms, 1));
     past->rows = past->n_syms;
-    mod->n_mem = drop_ranges(mod->mem, mod->n_mem, taken);
-    mod->n_text = drop_ranges(mod->text, mod->n_text, taken);
+    mod->n_mem = keep_ranges(mod->mem, mod->n_mem, taken, false);
+    mod->n_text = keep_ranges(mod->text, mod->n_text, taken, false);
     keep_symbols(mod);
     mod->rows -= MIN(mod->rows - mod->type_rows, past->rows);
     m->past_rows += past->rows;

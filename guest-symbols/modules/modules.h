@@ -91,13 +91,9 @@ bool gs_modules_lookup(const GsModules *m, const char *module,
 
 /** gs_modules_foreach_named() - call @fn, without the lock, for the symbols of
  *  loaded modules with that name, in address order, until it returns false.
- *  Returns: how many calls. */
+ *  @ever: also of unloaded and past modules. Returns: how many calls. */
 unsigned gs_modules_foreach_named(const GsModules *m, const char *name,
-                                  GsSymbolFn fn, void *opaque);
-/** gs_modules_foreach_ever_named() - the same, with unloaded and past
- *  modules. */
-unsigned gs_modules_foreach_ever_named(const GsModules *m, const char *name,
-                                       GsSymbolFn fn, void *opaque);
+                                  bool ever, GsSymbolFn fn, void *opaque);
 
 /** gs_modules_with() - call @fn, under the lock, with the loaded module that
  *  was added as @module_va, without its ORC; false if there is none. */
@@ -123,14 +119,13 @@ bool gs_modules_at(const GsModules *m, uint64_t va, GsModule *out);
 void gs_modules_foreach_symbol(const GsModules *m, uint64_t module_va,
                                GsModuleSymbolFn fn, void *opaque);
 
-/** gs_modules_n_symbols() - count the symbols of the loaded modules. */
-size_t gs_modules_n_symbols(const GsModules *m);
-
-/** gs_modules_n() - count the loaded modules. */
-size_t gs_modules_n(const GsModules *m);
-
-/** gs_modules_n_typed() - count the loaded modules that have types. */
-unsigned gs_modules_n_typed(const GsModules *m);
+/** struct GsModuleCounts - the loaded modules, those that have types, and the
+ *  symbols of all */
+typedef struct GsModuleCounts {
+    unsigned modules, typed;
+    size_t symbols;
+} GsModuleCounts;
+GsModuleCounts gs_modules_counts(const GsModules *m);
 
 /** gs_modules_is_text() - is @va code of a loaded module? */
 bool gs_modules_is_text(const GsModules *m, uint64_t va);

@@ -120,7 +120,7 @@ GsSymtab *gs_kernel_elf_symbols(GBytes *bytes, const GsImage *img,
  * begin with its lowest section. */
 static void find_low(GsKernel *k)
 {
-    for (size_t i = 0; i < gs_image_n_sections(k->image) &&
+    for (size_t i = 0; i < k->image->sections->len &&
          !gs_symbol_slides(k->start); i++) {
         uint64_t va = gs_image_nth_section(k->image, i)->va;
 
@@ -136,7 +136,7 @@ static bool load_text(GsKernel *k, GError **errp)
     GsRange text[TEXT_MAX], image = { UINT64_MAX, 0 };
     size_t n = 0;
 
-    for (size_t i = 0; i < gs_image_n_sections(k->image); i++) {
+    for (size_t i = 0; i < k->image->sections->len; i++) {
         const GsSection *s = gs_image_nth_section(k->image, i);
 
         if (s->va < gs_kernel_lowest(k)) {
@@ -186,7 +186,7 @@ static bool load(GsKernel *k, GBytes *bytes, const GsElfOptions *o,
         return false;
     }
     gs_symtab_seal(k->symtab, k->image);
-    k->arch = gs_arch_of_machine(gs_image_machine(k->image));
+    k->arch = gs_arch_of_machine(k->image->machine);
     if (o->start) {
         if (!find_function(k, o->start, &sym, errp)) {
             return false;

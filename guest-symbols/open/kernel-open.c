@@ -34,10 +34,10 @@ static void search_btf(GsKernel *k)
 {
     size_t room = BTF_SEARCH_MAX;
 
-    for (size_t i = 0; !k->btf && i < gs_image_n_sections(k->image); i++) {
+    for (size_t i = 0; !k->btf && i < k->image->sections->len; i++) {
         const GsSection *s = gs_image_nth_section(k->image, i);
 
-        gs_guest_copy_need(gs_image_copy(k->image), s->va, s->len);
+        gs_guest_copy_need(k->image->copy, s->va, s->len);
         if (s->data && !*s->name) {
             k->btf = gs_btf_search(s->data, s->len, &room, &k->btf_left_out);
         }
@@ -99,7 +99,7 @@ static void name_part(GsKernel *k, const char *name, uint64_t va, size_t len)
 /* Without KALLSYMS_ALL there are no labels around the unwind tables. */
 static void search_orc(GsKernel *k)
 {
-    const GsSection *s = gs_image_n_sections(k->image) ?
+    const GsSection *s = k->image->sections->len ?
                              gs_image_nth_section(k->image, 0) : NULL;
     const uint8_t *data;
     GsOrcRaw raw;
@@ -110,7 +110,7 @@ static void search_orc(GsKernel *k)
         gs_image_section(k->image, ".orc_unwind_ip", &va, &data, &len)) {
         return;
     }
-    gs_guest_copy_need(gs_image_copy(k->image), s->va, s->len);
+    gs_guest_copy_need(k->image->copy, s->va, s->len);
     if (gs_orc_find(s, &raw)) {
         uint64_t behind = raw.ip_va + raw.ip_len;
 
@@ -154,7 +154,7 @@ static void load_elf_symbols(GsKernel *k, GBytes *bytes)
 static bool load_symbols(GsKernel *k, GBytes *bytes, GError **errp)
 {
     g_autoptr(GError) err = NULL;
-    GsGuestCopy *copy = gs_image_copy(k->image);
+    GsGuestCopy *copy = k->image->copy;
 
     if (!k->hide_kallsyms) {
         k->symtab = gs_kallsyms_decode(k->image, &err);
@@ -222,7 +222,7 @@ static void find_templates(GsKernel *k)
 bool gs_kernel_load_tables(GsKernel *k, GError **errp)
 {
     place_image(k);
-    if (gs_image_copy(k->image)) {
+    if (k->image->copy) {
         name_sections(k);
         search_orc(k);
         load_exported(k);
@@ -305,7 +305,7 @@ static bool load(GsKernel *k, GBytes *bytes, GError **errp)
 
     if (!gs_systemmap_is(data, len)) {
         k->image = gs_image_new(bytes, errp);
-        k->arch = k->image ? gs_arch_of_machine(gs_image_machine(k->image))
+        k->arch = k->image ? gs_arch_of_machine(k->image->machine)
                            : NULL;
         return k->image && load_all(k, bytes, errp);
     }

@@ -197,7 +197,7 @@ bool gs_orc_set_load_image(GsOrcSet *set, const GsImage *img, GError **errp)
     uint64_t va;
     bool has_orc;
 
-    for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+    for (size_t i = 0; i < img->sections->len; i++) {
         const GsSection *s = gs_image_nth_section(img, i);
 
         /* The percpu section is linked at 0, far from the kernel. */

@@ -247,12 +247,12 @@ GsSymtab *gs_exports_decode(const GsImage *img, uint64_t *at)
     Tables t = { 0 };
     GsSymtab *tab = NULL;
 
-    if (!gs_image_n_sections(img)) {
+    if (!img->sections->len) {
         return NULL;
     }
     t.s = gs_image_nth_section(img, 0);
     t.steps = STEPS_MAX + t.s->len;
-    gs_guest_copy_need(gs_image_copy(img), t.s->va, t.s->len);
+    gs_guest_copy_need(img->copy, t.s->va, t.s->len);
     for (unsigned i = 0; t.s->data && !tab && i < G_N_ELEMENTS(forms); i++) {
         t.form = &forms[i];
         tab = search(&t, at);

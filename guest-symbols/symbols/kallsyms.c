@@ -110,7 +110,7 @@ static uint64_t relocated_base(Decoder *d, size_t pos)
     uint64_t nearest = 2u << 20, base = 0;
     const GsArea *a = &d->area;
 
-    if (!gs_image_is_raw(d->img) ||
+    if (!d->img->raw ||
         !gs_kallsyms_spend(a, a->len / GS_KALLSYMS_STEP_BYTES)) {
         return 0;
     }
@@ -128,13 +128,13 @@ static uint64_t relocated_base(Decoder *d, size_t pos)
     return base;
 }
 
-/* Is @va somewhere in the image, bss included? */
-static bool in_image(const GsImage *img, uint64_t va)
+/* Is @va in a section, bss included? @code: of code */
+static bool in_image(const GsImage *img, uint64_t va, bool code)
 {
-    for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+    for (size_t i = 0; i < img->sections->len; i++) {
         const GsSection *s = gs_image_nth_section(img, i);
 
-        if (va >= s->va && va - s->va < s->len) {
+        if ((s->exec || !code) && va >= s->va && va - s->va < s->len) {
             return true;
         }
     }
@@ -190,7 +190,7 @@ static bool set_up(Decoder *d, const Encoding *enc, unsigned place)
         d->base = relocated_base(d, base_at);
     }
     return gs_symbol_slides(d->base) &&
-           (gs_image_is_raw(d->img) || in_image(d->img, d->base));
+           (d->img->raw || in_image(d->img, d->base, false));
 }
 
 static uint64_t address(const Decoder *d, uint32_t i)
@@ -206,7 +206,7 @@ static void find_span(Decoder *d)
 {
     d->least = UINT64_MAX;
     d->greatest = 0;
-    for (size_t i = 0; i < gs_image_n_sections(d->img); i++) {
+    for (size_t i = 0; i < d->img->sections->len; i++) {
         const GsSection *s = gs_image_nth_section(d->img, i);
 
         if (gs_symbol_slides(s->va)) {
@@ -214,7 +214,7 @@ static void find_span(Decoder *d)
             d->greatest = MAX(d->greatest, s->va + s->len);
         }
     }
-    if (gs_image_is_raw(d->img)) {
+    if (d->img->raw) {
         d->least = 1ull << 63;
         d->greatest = UINT64_MAX;
     }
@@ -311,18 +311,6 @@ static GsSymtab *read_symbols(const Decoder *d, GError **errp)
 
 /* ---- is it this kernel's table? ---- */
 
-static bool lies_in_code(const GsImage *img, uint64_t va)
-{
-    for (size_t i = 0; i < gs_image_n_sections(img); i++) {
-        const GsSection *s = gs_image_nth_section(img, i);
-
-        if (s->exec && va >= s->va && va - s->va < s->len) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool plausible(const GsImage *img, const GsSymtab *tab, GError **errp)
 {
     GsSymbol start, end;
@@ -332,7 +320,7 @@ static bool plausible(const GsImage *img, const GsSymtab *tab, GError **errp)
         return gs_fail(errp, GS_ERROR_FORMAT,
                        "kallsyms: _stext and _etext are missing or reversed");
     }
-    if (!lies_in_code(img, start.va)) {
+    if (!in_image(img, start.va, true)) {
         return gs_fail(errp, GS_ERROR_FORMAT, "kallsyms: _stext 0x%"
                        G_GINT64_MODIFIER "x is not in the image's code",
                        start.va);
@@ -373,7 +361,7 @@ static GsSymtab *search_part(Look *look, const GsSection *sec, size_t from,
     size_t pos = 0;
     bool known;
 
-    gs_guest_copy_need(gs_image_copy(d.img), d.area.va, d.area.len);
+    gs_guest_copy_need(d.img->copy, d.area.va, d.area.len);
     while (gs_kallsyms_find(&d.area, &pos, &d.parts, &known)) {
         GsSymtab *tab;
 
@@ -408,7 +396,7 @@ static GsSymtab *search_around(Look *look, const GsSection *sec,
         const char *mark = gs_kallsyms_mark(&len);
         GsSymtab *tab;
 
-        if (!gs_guest_copy_find(gs_image_copy(look->img), mark, len, &va)) {
+        if (!gs_guest_copy_find(look->img->copy, mark, len, &va)) {
             return NULL;
         }
         at = va - sec->va;
@@ -438,7 +426,7 @@ GsSymtab *gs_kallsyms_decode(GsImage *img, GError **errp)
 
     /* the tables are in .rodata: look there before everywhere else */
     for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
-        for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+        for (size_t i = 0; i < img->sections->len; i++) {
             const GsSection *s = gs_image_nth_section(img, i);
             GsSymtab *tab;
 

@@ -199,7 +199,7 @@ static void collect_ends(GsSymtab *tab, const GsImage *img)
             g_array_append_val(tab->ends, va);
         }
     }
-    for (size_t i = 0; img && i < gs_image_n_sections(img); i++) {
+    for (size_t i = 0; img && i < img->sections->len; i++) {
         const GsSection *sec = gs_image_nth_section(img, i);
 
         va = sec->va + sec->len;

@@ -36,7 +36,6 @@ struct GsPrototype {
     const GsArch *arch;
     const char *func;           /* its name in the sources */
     GStringChunk *texts;
-    size_t bytes;
     bool variadic;
     unsigned n;
     GsParam result;
@@ -79,7 +78,6 @@ static const char *keep_text(GsPrototype *p, char *text)
             *c = '?';
         }
     }
-    p->bytes += strlen(text) + 1;
     return g_string_chunk_insert(p->texts, text);
 }
 
@@ -243,7 +241,6 @@ static GsPrototype *make(GsBtf *btf, const GsBtfType *proto)
     p->btf = gs_btf_ref(btf);
     p->texts = g_string_chunk_new(TEXTS_CHUNK);
     p->n = proto->vlen;
-    p->bytes = sizeof(GsPrototype) + p->n * sizeof(GsParam);
     set_type(p, &p->result, proto->word);
     return p;
 }
@@ -347,11 +344,6 @@ int gs_prototype_find(const GsPrototype *p, const char *name)
 bool gs_prototype_is_variadic(const GsPrototype *p)
 {
     return p->variadic;
-}
-
-size_t gs_prototype_bytes(const GsPrototype *p)
-{
-    return p->bytes;
 }
 
 char *gs_prototype_text(const GsPrototype *p, const char *func)

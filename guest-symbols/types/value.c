@@ -121,26 +121,26 @@ static void print_plain(GString *to, const Number *n)
     }
 }
 
-static void print_error_number(GString *to, const Number *n)
+/* @name: (nullable) of the number */
+static void print_named(GString *to, const Number *n, const char *name)
 {
-    int64_t value = n->value;
-    const char *name = value < 0 && value >= -ERRNO_MAX ?
-                       gs_number_name(GS_NAMES_ERRNO, -value) : NULL;
-
     print_plain(to, n);
     if (name) {
         g_string_append_printf(to, " %s", name);
     }
 }
 
+static void print_error_number(GString *to, const Number *n)
+{
+    int64_t value = n->value;
+
+    print_named(to, n, value < 0 && value >= -ERRNO_MAX ?
+                           gs_number_name(GS_NAMES_ERRNO, -value) : NULL);
+}
+
 static void print_capability(GString *to, const Number *n)
 {
-    const char *name = gs_number_name(GS_NAMES_CAPABILITY, n->value);
-
-    print_plain(to, n);
-    if (name) {
-        g_string_append_printf(to, " %s", name);
-    }
+    print_named(to, n, gs_number_name(GS_NAMES_CAPABILITY, n->value));
 }
 
 static void print_gfp(GString *to, const Number *n)

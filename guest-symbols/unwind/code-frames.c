@@ -107,7 +107,10 @@ static GsStop step(const GsFrameRecords *f, Walk *w)
 
 const GsFrameRules gs_code_frames = { NULL, step };
 
-GsCodeFrames *gs_code_frames_new(const GsKernel *k, const GsFrameRules *records)
+/* Return (owned) the state of an unwinder, whose records are walked by
+ * @records; NULL if no code of @k is followed. */
+static GsCodeFrames *code_frames_new(const GsKernel *k,
+                                     const GsFrameRules *records)
 {
     const GsCodeRules *rules = records == k->arch->frames ?
                                    k->arch->code_frames : NULL;
@@ -128,7 +131,7 @@ void gs_unwinder_use_code(GsUnwinder *u, const uint64_t reg[GS_GENERAL_REGS],
     GsFrameRecords *f = &u->frames;
 
     if (!f->code && u->by_frames) {
-        f->code = gs_code_frames_new(u->k, f->rules);
+        f->code = code_frames_new(u->k, f->rules);
         f->rules = f->code ? &gs_code_frames : f->rules;
     }
     if (f->code) {

@@ -65,12 +65,6 @@ typedef struct GsCodeRules {
     bool (*enter)(const GsFrameRecords *f, Walk *w);
 } GsCodeRules;
 
-/** gs_code_frames_new() - (owned, nullable) make the state of an unwinder,
- *  whose records are walked by @records; NULL if no code of @k is followed. To
- *  be freed with g_free(). */
-GsCodeFrames *gs_code_frames_new(const GsKernel *k,
-                                 const GsFrameRules *records);
-
 /** gs_code_frames - the rules that use @code of GsFrameRecords */
 extern const GsFrameRules gs_code_frames;
 

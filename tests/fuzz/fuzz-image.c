@@ -54,7 +54,7 @@ static void walk(const GsImage *img)
     uint64_t before = 0;
     uint8_t buf[64];
 
-    for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+    for (size_t i = 0; i < img->sections->len; i++) {
         const GsSection *s = gs_image_nth_section(img, i);
         size_t n = MIN(s->len, sizeof(buf));
 

@@ -96,7 +96,7 @@ static void query(GsKernel *k, const GsModuleInfo *info)
             abort();
         }
         gs_modules_symbolize(k->modules, info->syms[i].va, GS_ERA_NOW, &s);
-        gs_modules_foreach_named(k->modules, s.name, count, NULL);
+        gs_modules_foreach_named(k->modules, s.name, false, count, NULL);
         gs_modules_is_text(k->modules, s.va);
     }
 }

@@ -96,7 +96,7 @@ static void test_pack(void)
     g_assert_true(gs_stream_in_end(reader, NULL));
     again = packed(to);
     g_assert_cmpmem(again->data, again->len, same->data, same->len);
-    g_assert_cmpuint(gs_modules_n(to->modules), ==, 1);
+    g_assert_cmpuint(gs_modules_counts(to->modules).modules, ==, 1);
     assert_first(to);
     g_assert_false(gs_modules_is_text(to->modules, BASE + 0x100));
     r = gs_orc_reader_new(to->orc);
@@ -170,7 +170,7 @@ static void test_nonsense(void)
         gs_kernel_unpack_modules(to, u, UINT64_MAX, true);
         if (!gs_stream_in_end(reader, NULL)) {
             gs_kernel_unpack_modules(to, u, UINT64_MAX, true);
-            g_assert_cmpuint(gs_modules_n(to->modules), ==, 0);
+            g_assert_cmpuint(gs_modules_counts(to->modules).modules, ==, 0);
         }
         gs_stream_in_free(reader);
     }
@@ -221,7 +221,7 @@ static bool is_taken(const char *name, char type, const char *symbol,
     u = gs_stream_in(reader);
     gs_kernel_unpack_modules(to, u, UINT64_MAX, true);
     ok = gs_stream_in_end(reader, NULL);
-    g_assert_cmpuint(gs_modules_n(to->modules), ==, ok);
+    g_assert_cmpuint(gs_modules_counts(to->modules).modules, ==, ok);
     gs_stream_in_free(reader);
     kernel_free(to);
     return ok;
@@ -327,14 +327,14 @@ static void test_bounded_room(void)
     bytes = packed(k);
     gs_modules_set_room(to->modules, 0);
     g_assert_cmpuint(refused_of(to, bytes, ROOM), ==, 0);
-    g_assert_cmpuint(gs_modules_n(to->modules), ==, n);
+    g_assert_cmpuint(gs_modules_counts(to->modules).modules, ==, n);
     left = ROOM - gs_modules_bytes(to->modules);
     g_assert_cmpuint(refused_of(to, bytes, left), ==, 0);
-    g_assert_cmpuint(gs_modules_n(to->modules), ==, n);
+    g_assert_cmpuint(gs_modules_counts(to->modules).modules, ==, n);
     gs_kernel_set_slide(to, 0);
     refused = refused_of(to, bytes, ROOM / 2);
     g_assert_cmpuint(refused, >, 0);
-    g_assert_cmpuint(gs_modules_n(to->modules), ==, n - refused);
+    g_assert_cmpuint(gs_modules_counts(to->modules).modules, ==, n - refused);
     g_assert_cmpuint(gs_modules_bytes(to->modules), <=, ROOM / 2 + 1024);
     kernel_free(k);
     kernel_free(to);

@@ -172,11 +172,11 @@ static void test_functions_of_all_times(void)
     add_a(t);
     module_table_drop(t, ID_A);
     add_at(t, ID_B, "beta", BASE, f, 1);
-    g_assert_cmpuint(gs_modules_foreach_named(t->modules, "first", visit, &v),
-                     ==, 1);
+    g_assert_cmpuint(gs_modules_foreach_named(t->modules, "first", false, visit,
+                                              &v), ==, 1);
     v.n = 0;
-    g_assert_cmpuint(gs_modules_foreach_ever_named(t->modules, "first", visit,
-                                                   &v), ==, 2);
+    g_assert_cmpuint(gs_modules_foreach_named(t->modules, "first", true, visit,
+                                              &v), ==, 2);
     g_assert_cmphex(v.va[0], ==, BASE + 0x80);
     g_assert_cmphex(v.va[1], ==, BASE + 0x100);
     g_assert_true(gs_modules_lookup(t->modules, "alpha", "data", &s));

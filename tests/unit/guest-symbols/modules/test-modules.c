@@ -22,7 +22,7 @@ static void add_at(ModuleTable *t, uint64_t id, const char *name,
 
 static size_t n_modules(const ModuleTable *t)
 {
-    return gs_modules_n(t->modules);
+    return gs_modules_counts(t->modules).modules;
 }
 
 static const GsModuleSymbol syms_a[] = {
@@ -125,14 +125,14 @@ static void test_foreach(void)
     Visit one = { .m = t->modules, .stop_after = 1 };
 
     add_a(t);
-    g_assert_cmpuint(gs_modules_foreach_named(t->modules, "twice", visit, &v),
-                     ==, 2);
+    g_assert_cmpuint(gs_modules_foreach_named(t->modules, "twice", false, visit,
+                                              &v), ==, 2);
     g_assert_cmphex(v.va[0], ==, BASE + 0x300);
     g_assert_cmphex(v.va[1], ==, BASE + 0x400);
-    g_assert_cmpuint(gs_modules_foreach_named(t->modules, "twice", visit,
+    g_assert_cmpuint(gs_modules_foreach_named(t->modules, "twice", false, visit,
                                               &one), ==, 1);
-    g_assert_cmpuint(gs_modules_foreach_named(t->modules, "none", visit, &v),
-                     ==, 0);
+    g_assert_cmpuint(gs_modules_foreach_named(t->modules, "none", false, visit,
+                                              &v), ==, 0);
     module_table_free(t);
 }
 
@@ -144,11 +144,11 @@ static void test_drop_keeps_names(void)
     add_a(t);
     g_assert_true(gs_modules_is_text(t->modules, BASE));
     g_assert_cmpuint(n_modules(t), ==, 1);
-    g_assert_cmpuint(gs_modules_n_symbols(t->modules), ==, 6);
+    g_assert_cmpuint(gs_modules_counts(t->modules).symbols, ==, 6);
     module_table_drop(t, ID_A);
     g_assert_false(gs_modules_is_text(t->modules, BASE));
     g_assert_cmpuint(n_modules(t), ==, 0);
-    g_assert_cmpuint(gs_modules_n_symbols(t->modules), ==, 0);
+    g_assert_cmpuint(gs_modules_counts(t->modules).symbols, ==, 0);
     assert_names(t, BASE + 0x100, "first", 0x100);
     g_assert_true(gs_modules_lookup(t->modules, "alpha", "data", &s));
     module_table_free(t);
@@ -187,7 +187,7 @@ static void test_replaced_and_cleared(void)
     name = s.name;
     add_at(t, ID_A, "alpha", BASE + 0x10000, NULL, 0);
     g_assert_cmpuint(n_modules(t), ==, 1);
-    g_assert_cmpuint(gs_modules_n_symbols(t->modules), ==, 0);
+    g_assert_cmpuint(gs_modules_counts(t->modules).symbols, ==, 0);
     assert_names(t, BASE + 0x100, "first", 0x100);
     gs_modules_clear(t->modules);
     g_assert_cmpuint(n_modules(t), ==, 0);

@@ -62,7 +62,7 @@ static Flat flatten(const GsImage *img)
     const GsSection *first = NULL, *last = NULL;
     Flat f;
 
-    for (size_t i = 0; i < gs_image_n_sections(img); i++) {
+    for (size_t i = 0; i < img->sections->len; i++) {
         const GsSection *s = gs_image_nth_section(img, i);
 
         if (s->va >> 63) {

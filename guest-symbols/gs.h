@@ -21,7 +21,6 @@
 #include "guest-symbols/api/gs-instruction.h"
 #include "guest-symbols/api/gs-kernel.h"
 #include "guest-symbols/api/gs-modules.h"
-#include "guest-symbols/api/gs-operand.h"
 #include "guest-symbols/api/gs-prototypes.h"
 #include "guest-symbols/api/gs-structs.h"
 #include "guest-symbols/api/gs-symbols.h"

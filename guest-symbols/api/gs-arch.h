@@ -70,8 +70,8 @@ typedef enum GsSpinlock {
  * @code_align: addresses of instructions are multiples of this
  * @patch_byte: first byte of the instruction that traps while the kernel
  *              patches or probes code; -1 if patching needs no trap
- * @may_touch_objects, @modifies_memory: see gs-operand.h
- * @strings: (nullable) string instructions, see gs-operand.h
+ * @may_touch_objects, @modifies_memory: see gs-instruction.h
+ * @strings: (nullable) string instructions, see gs-instruction.h
  * @disassembler: capstone's numbers: architecture, mode, syntax; all 0: the
  *                build has none
  * @code_constant: decodes the 64-bit constant that an instruction of @code

@@ -37,4 +37,69 @@ typedef struct GsInstruction {
 bool gs_arch_disassemble(const GsArch *arch, uint64_t va, const uint8_t *bytes,
                          size_t len, bool write, GsInstruction *out);
 
+/* ---- operands in memory -------------------------------------------------- */
+
+/*
+ * Memory operands of kernel instructions. Pure functions: any thread.
+ */
+
+/**
+ * GsArch.may_touch_objects() - may an instruction of kernel code access an
+ * allocated object?
+ * @insn: the instruction; @len: bytes there, not less than it has
+ *
+ * Tells from the encoding alone, and is cheap enough to be called for each
+ * instruction that is translated. The answer is no if the instruction accesses
+ * no memory, or only
+ *
+ *  * the stack: operands based on the stack pointer, push, pop, call, ret;
+ *    arm64: based on x29 too; riscv64: below s0 too, which are the frame
+ *    pointers of these kernels
+ *  * percpu variables of x86-64, through gs
+ *  * the kernel's image: x86-64 relative to rip or at a fixed address, arm64
+ *    literals, riscv64 relative to gp
+ *  * the current task of riscv64, through tp
+ *
+ * Prefetches, hints and operations on cache lines access no memory here, unless
+ * they write zeros. Returns: true if in doubt: an unknown encoding, or too few
+ * bytes.
+ *
+ * GsArch.modifies_memory() - does an instruction read memory and write the same
+ * memory?
+ *
+ * True for atomic instructions, and for those of x86-64 as add to memory.
+ * Returns: false if in doubt.
+ */
+
+/**
+ * struct GsString - a string instruction that repeats: rep movs, rep stos
+ * @unit: bytes of an element: 1, 2, 4 or 8
+ * @loads: reads elements at rsi, too
+ *
+ * It writes rcx elements at rdi. Addresses go up from there, unless std was
+ * executed.
+ */
+typedef struct GsString {
+    unsigned unit;
+    bool loads;
+} GsString;
+
+/**
+ * struct GsStringRules - string instructions of an architecture
+ * @repeats: is an instruction a string instruction that repeats? @out: set if
+ *           it is. Returns: false if in doubt, and if a prefix changes its
+ *           addresses
+ * @counts_down: true for std: addresses of string instructions behind it go
+ *               down
+ * @may_count_down: may addresses of string instructions behind this code go
+ *                  down? @code: instructions of one function, from its entry
+ *                  on; at the entry they go up: so says the ABI. Returns: true
+ *                  for std in @code, and if in doubt: an unknown instruction
+ */
+typedef struct GsStringRules {
+    bool (*repeats)(const uint8_t *insn, size_t len, GsString *out);
+    bool (*counts_down)(const uint8_t *insn, size_t len);
+    bool (*may_count_down)(const uint8_t *code, size_t len);
+} GsStringRules;
+
 #endif /* GS_API_INSTRUCTION_H */

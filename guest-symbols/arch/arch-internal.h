@@ -5,7 +5,7 @@
 #define GS_ARCH_INTERNAL_H
 
 #include "guest-symbols/api/gs-direct-map.h"
-#include "guest-symbols/api/gs-operand.h"
+#include "guest-symbols/api/gs-instruction.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/export/cfi-maker.h"
 #include "guest-symbols/types/arg-places.h"

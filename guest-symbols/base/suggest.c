@@ -40,11 +40,6 @@ GsSuggest *gs_suggest_new(const char *name, unsigned max)
     return s;
 }
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-    return MIN(a, MIN(b, c));
-}
-
 /* Distance of two names of at most NAME_MAX_LEN, or more than @limit. */
 static unsigned distance(const char *a, size_t la, const char *b, size_t lb,
                          unsigned limit)
@@ -60,8 +55,8 @@ static unsigned distance(const char *a, size_t la, const char *b, size_t lb,
         unsigned *spare = before;
 
         for (size_t j = 1; j <= lb; j++) {
-            cur[j] = min3(prev[j] + 1, cur[j - 1] + 1,
-                          prev[j - 1] + (a[i - 1] != b[j - 1]));
+            cur[j] = MIN(MIN(prev[j], cur[j - 1]) + 1,
+                         prev[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
                 a[i - 2] == b[j - 1]) {
                 cur[j] = MIN(cur[j], before[j - 2] + 1);

@@ -271,21 +271,15 @@ static void find_ranges(const GsKernel *k, const Labels *labels, size_t n,
     }
 }
 
-/* All code is in front of the exports. */
-static void find_text_by_exports(GsKernel *k)
-{
-    k->text[0] = (GsRange) {
-        gs_image_nth_section(k->image, 0)->va, k->exports_at
-    };
-}
-
 static void find_text(GsKernel *k)
 {
     G_STATIC_ASSERT(G_N_ELEMENTS(text_labels) == G_N_ELEMENTS(k->text));
 
     find_ranges(k, text_labels, G_N_ELEMENTS(text_labels), k->text);
     if (k->exports_at) {
-        find_text_by_exports(k);
+        /* all code is in front of the exports */
+        k->text[0] = (GsRange) { gs_image_nth_section(k->image, 0)->va,
+                                 k->exports_at };
     }
 }
 

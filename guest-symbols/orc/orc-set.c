@@ -389,11 +389,6 @@ static Snap *snap_acquire(GsOrcReader *r)
     return snap;
 }
 
-static void snap_release(GsOrcReader *r)
-{
-    atomic_store_explicit(&r->hazard, NULL, memory_order_release);
-}
-
 static GsOrcPlace table_find(const GsOrcTable *t, uint64_t va, GsOrcRule *out)
 {
     const GsOrcRule *rule = t ? gs_orc_table_find(t, va) : NULL;
@@ -423,7 +418,7 @@ static GsOrcPlace find_module(GsOrcReader *r, uint64_t pc, GsOrcRule *out)
     } else if (pc >= MODULES_START && pc < MODULES_END) {
         place = GS_ORC_NO_TABLE;
     }
-    snap_release(r);
+    atomic_store_explicit(&r->hazard, NULL, memory_order_release);
     return place;
 }
 

@@ -48,18 +48,6 @@ const char *gs_kallsyms_mark(size_t *len)
     return digits;
 }
 
-/* A word at @pos, UINT64_MAX outside the area. */
-static uint64_t word_at(const GsArea *area, size_t pos, unsigned size)
-{
-    uint64_t v = 0;
-
-    if (pos > area->len || size > area->len - pos) {
-        return UINT64_MAX;
-    }
-    memcpy(&v, area->data + pos, size);
-    return GUINT64_FROM_LE(v);
-}
-
 /* Parts are aligned by address (".balign 8", or 4). */
 static size_t align_up(const GsArea *area, size_t pos, unsigned align)
 {
@@ -82,7 +70,7 @@ static bool is_index(const GsArea *area, size_t pos,
                      const GsKallsymsParts *parts)
 {
     for (unsigned i = 0; i < GS_KALLSYMS_TOKENS; i++) {
-        if (word_at(area, pos + 2 * i, 2) !=
+        if (gs_kallsyms_word(area, pos + 2 * i, 2) !=
             parts->token[i] - parts->token[0]) {
             return false;
         }
@@ -179,7 +167,7 @@ static uint32_t markers_before(const GsArea *area, size_t end, unsigned word,
     uint32_t n = 0;
 
     while (end >= word && n < max && gs_kallsyms_spend(area, 1)) {
-        uint64_t v = word_at(area, end - word, word);
+        uint64_t v = gs_kallsyms_word(area, end - word, word);
 
         if (n && (v >= above || above - v > PER_MARKER * CODES_MAX ||
                   above - v < PER_MARKER * 2)) {
@@ -236,7 +224,7 @@ static bool check_names(const GsArea *area, const GsKallsymsParts *parts,
         uint32_t m = i / PER_MARKER;
 
         if (i % PER_MARKER == 0 &&
-            word_at(area, parts->markers + (size_t)m * word, word) !=
+            gs_kallsyms_word(area, parts->markers + (size_t)m * word, word) !=
             pos - names) {
             return false;
         }
@@ -252,7 +240,7 @@ static bool check_names(const GsArea *area, const GsKallsymsParts *parts,
 static bool find_names(const GsArea *area, GsKallsymsParts *parts)
 {
     unsigned word = parts->layout->word, align = parts->layout->align;
-    uint64_t last = word_at(area, parts->markers +
+    uint64_t last = gs_kallsyms_word(area, parts->markers +
                             (size_t)(parts->n_markers - 1) * word, word);
     size_t hi, lo;
 
@@ -263,7 +251,7 @@ static bool find_names(const GsArea *area, GsKallsymsParts *parts)
     lo = hi > PER_MARKER * CODES_MAX ? hi - PER_MARKER * CODES_MAX : 8;
     for (hi -= (area->va + hi) & (align - 1);
          hi >= lo && hi >= align && gs_kallsyms_spend(area, 1); hi -= align) {
-        uint64_t n = word_at(area, hi - align, word);
+        uint64_t n = gs_kallsyms_word(area, hi - align, word);
 
         if (n > (uint64_t)(parts->n_markers - 1) * PER_MARKER &&
             n <= (uint64_t)parts->n_markers * PER_MARKER &&

@@ -79,16 +79,6 @@ static const Encoding encodings[] = {
     { "before 6.11, without BASE_RELATIVE", 8, false, at_absolute },
 };
 
-static uint64_t load(const GsArea *area, size_t pos, unsigned size)
-{
-    uint64_t v = 0;
-
-    if (pos <= area->len && size <= area->len - pos) {
-        memcpy(&v, area->data + pos, size);
-    }
-    return GUINT64_FROM_LE(v);
-}
-
 /* ---- where the addresses are ---- */
 
 static size_t align(const Decoder *d, size_t pos)
@@ -115,11 +105,11 @@ static uint64_t relocated_base(Decoder *d, size_t pos)
         return 0;
     }
     for (size_t i = 0; i + 24 <= a->len; i += 8) {
-        uint64_t start = load(a, i, 8) - pos;
-        uint64_t value = load(a, i + 16, 8);
+        uint64_t start = gs_kallsyms_word(a, i, 8) - pos;
+        uint64_t value = gs_kallsyms_word(a, i + 16, 8);
 
-        if (load(a, i + 8, 8) == r_aarch64_relative && !(start & 0xffff) &&
-            value - start < nearest) {
+        if (gs_kallsyms_word(a, i + 8, 8) == r_aarch64_relative &&
+            !(start & 0xffff) && value - start < nearest) {
             nearest = value - start;
             base = value;
             d->linked_at = start;
@@ -185,7 +175,7 @@ static bool set_up(Decoder *d, const Encoding *enc, unsigned place)
     if (!enc->has_base) {
         return true;
     }
-    d->base = load(&d->area, base_at, 8);
+    d->base = gs_kallsyms_word(&d->area, base_at, 8);
     if (!d->base) {
         d->base = relocated_base(d, base_at);
     }
@@ -197,7 +187,7 @@ static uint64_t address(const Decoder *d, uint32_t i)
 {
     size_t pos = d->entries + (size_t)i * d->enc->size;
 
-    return d->enc->at(load(&d->area, pos, d->enc->size), d->base,
+    return d->enc->at(gs_kallsyms_word(&d->area, pos, d->enc->size), d->base,
                       d->area.va + pos);
 }
 

@@ -163,6 +163,20 @@ typedef struct GsKallsymsParts {
 bool gs_kallsyms_find(const GsArea *area, size_t *from,
                       GsKallsymsParts *parts, bool *layout_known);
 
+/** gs_kallsyms_word() - read the word of @size bytes at @pos; UINT64_MAX if it
+ *  is outside the area. */
+static inline uint64_t gs_kallsyms_word(const GsArea *area, size_t pos,
+                                        unsigned size)
+{
+    uint64_t v = 0;
+
+    if (pos > area->len || size > area->len - pos) {
+        return UINT64_MAX;
+    }
+    memcpy(&v, area->data + pos, size);
+    return GUINT64_FROM_LE(v);
+}
+
 /** gs_kallsyms_mark() - (static) return bytes that are in the tokens of every
  *  table. */
 const char *gs_kallsyms_mark(size_t *len);

@@ -65,15 +65,10 @@ bool gs_systemmap_is(const uint8_t *data, size_t len)
     return n && parse_line((const char *)data, n, &line);
 }
 
-static bool blank_in(const Line *line)
-{
-    return memchr(line->name, ' ', line->len) != NULL;
-}
-
 static bool add_line(GsSymtab *tab, const Line *line, unsigned number,
                      GError **errp)
 {
-    if (blank_in(line)) {
+    if (memchr(line->name, ' ', line->len)) {
         g_autofree char *says = g_strndup(line->name, MIN(line->len, 120));
         g_autofree char *safe = g_strescape(says, NULL);
 

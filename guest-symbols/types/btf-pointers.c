@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pointers in a struct, see btf-pointers.h.
+ * Pointers in a struct, see btf.h.
  *
  *     struct inode { ...
  *     +0x168   union { struct pipe_inode_info *i_pipe;
@@ -11,7 +11,7 @@
  * nothing here knows which of them is in use. The types are untrusted, so the
  * number of members that are examined has a limit.
  */
-#include "guest-symbols/types/btf-pointers.h"
+#include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/btf-records.h"
 
 #define TODO_MAX    64      /* types that wait to be searched */

@@ -61,6 +61,10 @@ bool gs_btf_type_size(const GsBtf *btf, const char *type, uint32_t *size);
 char *gs_btf_member_at(const GsBtf *btf, const char *type, uint32_t offset);
 bool gs_btf_enum_value(const GsBtf *btf, const char *name, int64_t *value);
 
+/** gs_btf_pointers_at() - see gs_kernel_pointers_at() in gs-symbols.h. */
+void gs_btf_pointers_at(const GsBtf *btf, const char *type, uint32_t at,
+                        GsPointeeFn fn, void *opaque);
+
 /** gs_btf_find_type() - find a struct, union or typedef. Returns: false if none
  *  has that name. */
 bool gs_btf_find_type(const GsBtf *btf, const char *name, uint32_t *id);

@@ -243,10 +243,7 @@ static const char *last_name(const char *expr)
 void gs_deref_print(GString *to, const GsDeref *d, const void *bytes,
                     size_t len)
 {
-    const GsLeaf value = {
-        .type = d->value.id, .name = last_name(d->name), .bit = d->value.bit,
-        .bits = d->value.bits, .size = d->value.size, .names = d->value.names,
-    };
+    GsLeaf value = gs_value_leaf(&d->value, last_name(d->name));
 
     if (d->value.is_text) {
         gs_value_print_text(to, bytes, len);

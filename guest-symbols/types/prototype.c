@@ -391,11 +391,7 @@ bool gs_param_failed(const GsParam *result, uint64_t word)
 void gs_param_print(GString *to, const GsPrototype *p, const GsParam *param,
                     const void *bytes, size_t len)
 {
-    const GsLeaf value = {
-        .type = param->id, .name = param->name ? param->name : "",
-        .bit = param->bit, .bits = param->bits, .size = param->size,
-        .names = param->names,
-    };
+    GsLeaf value = gs_value_leaf(param, param->name ? param->name : "");
 
     if (param->kind != GS_VALUE_VOID) {
         gs_value_print(to, p->btf, &value, bytes, len);

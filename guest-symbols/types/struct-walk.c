@@ -34,18 +34,13 @@ static bool in_union(const GsRows *x, const GsTypeStep *s)
     return false;
 }
 
-static void set_type(GsRows *x, const GsTypeStep *s)
-{
-    g_string_truncate(x->type, 0);
-    gs_type_declare(x->type, x->rec, s->type,
-                    x->plan->declare ? x->name : NULL);
-}
-
 GsMember gs_rows_member(GsRows *x, const GsTypeStep *s)
 {
     uint64_t bit = s->bit + x->s->bit;
 
-    set_type(x, s);
+    g_string_truncate(x->type, 0);
+    gs_type_declare(x->type, x->rec, s->type,
+                    x->plan->declare ? x->name : NULL);
     return (GsMember) {
         .path = x->path->str, .name = x->name, .type = x->type->str,
         .offset = MIN(x->s->at.offset + bit / 8, UINT32_MAX),
@@ -257,13 +252,6 @@ static void rows_init(GsRows *x, const GsStruct *s, const GsStructPlan *plan)
     x->w.end = plan->object ? plan->object->len : 0;
 }
 
-static void rows_deinit(GsRows *x)
-{
-    g_string_free(x->path, TRUE);
-    g_string_free(x->type, TRUE);
-    g_string_free(x->value, TRUE);
-}
-
 GsStructSum gs_struct_walk(const GsStruct *s, const GsStructPlan *plan,
                            GsMemberFn fn, void *opaque)
 {
@@ -284,7 +272,9 @@ GsStructSum gs_struct_walk(const GsStruct *s, const GsStructPlan *plan,
         }
     }
     x.sum.cut |= !x.w.steps;
-    rows_deinit(&x);
+    g_string_free(x.path, TRUE);
+    g_string_free(x.type, TRUE);
+    g_string_free(x.value, TRUE);
     return x.sum;
 }
 

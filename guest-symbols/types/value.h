@@ -6,6 +6,7 @@
 #ifndef GS_VALUE_H
 #define GS_VALUE_H
 
+#include "guest-symbols/api/gs-prototypes.h"
 #include "guest-symbols/api/gs-values.h"
 
 typedef struct GsBtf GsBtf;
@@ -27,6 +28,15 @@ typedef struct GsLeaf {
     GsNumberNames names;
     bool hex;
 } GsLeaf;
+
+/** gs_value_leaf() - return the leaf of a parameter. @name: its name */
+static inline GsLeaf gs_value_leaf(const GsParam *p, const char *name)
+{
+    return (GsLeaf) {
+        .type = p->id, .name = name, .bit = p->bit, .bits = p->bits,
+        .size = p->size, .names = p->names,
+    };
+}
 
 /** gs_value_print_leaf() - append a leaf of a copy of @len bytes. */
 void gs_value_print_leaf(GString *to, const GsBtf *btf, const GsLeaf *leaf,

@@ -7,7 +7,6 @@
  * but the header has 32 bytes, and the last LAYOUT bytes are the layout.
  */
 #include "guest-symbols/types/btf.h"
-#include "guest-symbols/types/btf-pointers.h"
 #include "guest-symbols/types/btf-records.h"
 
 #include <stdlib.h>

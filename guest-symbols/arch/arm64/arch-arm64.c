@@ -38,15 +38,7 @@ static unsigned page_shift(const GsKernel *k)
     return 12;
 }
 
-/* Is this movz (@part 0) or movk of the register, shifted by 16 * @part? */
-static bool is_wide_move(uint32_t insn, unsigned part, uint32_t reg)
-{
-    uint32_t opcode = part ? 0xf2800000 | part << 21 : 0xd2800000;
-
-    return (insn & 0xffe0001f) == (opcode | reg);
-}
-
-/* movz, movk, movk, movk of one register, 16 bits each */
+/* movz, movk, movk, movk of one register, 16 bits each, shifted by 16 * @i */
 static bool code_constant(const uint8_t *code, uint64_t *out)
 {
     uint32_t reg = gs_u32_at(code) & 31;
@@ -54,8 +46,9 @@ static bool code_constant(const uint8_t *code, uint64_t *out)
 
     for (unsigned i = 0; i < 4; i++) {
         uint32_t insn = gs_u32_at(code + 4 * i);
+        uint32_t opcode = i ? 0xf2800000 | i << 21 : 0xd2800000;
 
-        if (!is_wide_move(insn, i, reg)) {
+        if ((insn & 0xffe0001f) != (opcode | reg)) {
             return false;
         }
         value |= (uint64_t)(insn >> 5 & 0xffff) << 16 * i;

@@ -204,24 +204,12 @@ static void step_called(GsArm64State *s, const GsArm64Insn *in)
 
 /* ---- exceptions --------------------------------------------------------- */
 
-static void end_regs(const Flow *f, GsArm64State *s)
-{
-    s->rule = f->user ? GS_ARM64_END : GS_ARM64_RECORD;
-}
-
 static void set_entry_x29(GsArm64State *s, int64_t n)
 {
     s->x29_off = -n;
     s->x29_live = false;
     s->x29_saved = true;
     s->x29_at = PT_X29 - s->sp_off;
-}
-
-static void begin_regs(GsArm64State *s)
-{
-    s->rule = GS_ARM64_REGS;
-    s->sp_off = 0;
-    s->by_x29 = !s->x29_live;
 }
 
 /* @size: of struct pt_regs, known if the exception came from the kernel */
@@ -235,13 +223,15 @@ static void step_entry(const Flow *f, GsArm64State *s, const GsArm64Insn *in)
     } else if (in->kind == GS_ARM64_SET_X29) {
         set_entry_x29(s, in->n);
     } else if (in->kind == GS_ARM64_STORE && in->n == PT_PC) {
-        begin_regs(s);
+        s->rule = GS_ARM64_REGS;
+        s->sp_off = 0;
+        s->by_x29 = !s->x29_live;
     } else if (in->kind == GS_ARM64_LOAD && s->rule == GS_ARM64_REGS &&
                (in->reg == GS_ARM64_X29 || in->reg2 == GS_ARM64_X29)) {
         s->by_x29 = false;
         s->x29_live = true;
     } else if (in->kind == GS_ARM64_MOVE_SP && s->rule == GS_ARM64_REGS) {
-        end_regs(f, s);
+        s->rule = f->user ? GS_ARM64_END : GS_ARM64_RECORD;
     }
 }
 
@@ -277,13 +267,6 @@ static void step_call(GsArm64State *at, GsArm64State *s)
     }
 }
 
-static void keep_body(Flow *f, const GsArm64State *s)
-{
-    if (!f->body.rule && s->rule == GS_ARM64_CALLED && s->by_x29) {
-        f->body = *s;
-    }
-}
-
 static void visit(Flow *f, size_t i)
 {
     GsArm64Insn in = gs_arm64_insn(f->code, i);
@@ -294,7 +277,9 @@ static void visit(Flow *f, size_t i)
     } else {
         step_entry(f, &s, &in);
     }
-    keep_body(f, &s);
+    if (!f->body.rule && s.rule == GS_ARM64_CALLED && s.by_x29) {
+        f->body = s;
+    }
     if (in.flow == GS_ARM64_CALL) {
         step_call(&f->at[i], &s);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory operands of arm64 instructions: see gs-operand.h.
+ * Memory operands of arm64 instructions: see gs-instruction.h.
  *
  * Owns gs_operand_arm64() and gs_modifies_arm64(). Bits 28 to 25 say to which
  * group an instruction belongs. In the group of loads and stores, bits 9 to 5

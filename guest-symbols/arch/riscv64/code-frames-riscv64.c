@@ -13,16 +13,14 @@
 /* How many functions may run into the next one, one after the other. */
 #define CARRIES 4
 
-static GsRvCode kind_of(const GsFrameRecords *f, const GsCode *fn)
-{
-    return gs_range_has(f->entry, fn->range.start) ? GS_RV_EXCEPTION :
-           !strcmp(fn->name, "__switch_to") ? GS_RV_SWITCH : GS_RV_FUNCTION;
-}
-
 static GsRvFlow *follow(const GsFrameRecords *f, const GsCode *fn,
                         const GsRvFrame *carried)
 {
-    return gs_rv_flow_new(kind_of(f, fn), carried, fn->bytes,
+    GsRvCode kind = gs_range_has(f->entry, fn->range.start) ? GS_RV_EXCEPTION :
+                    !strcmp(fn->name, "__switch_to") ? GS_RV_SWITCH :
+                                                       GS_RV_FUNCTION;
+
+    return gs_rv_flow_new(kind, carried, fn->bytes,
                           fn->range.end - fn->range.start);
 }
 

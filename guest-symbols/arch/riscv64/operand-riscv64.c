@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory operands of riscv64 instructions: see gs-operand.h.
+ * Memory operands of riscv64 instructions: see gs-instruction.h.
  *
  * Owns gs_operand_riscv64() and gs_modifies_riscv64(). Instructions have 16 or
  * 32 bits. Those of 32 bits have the base register in bits 19 to 15. Of those
@@ -77,19 +77,14 @@ static bool long_touches(uint32_t insn)
     }
 }
 
-static bool short_touches(uint16_t insn)
-{
-    /* quadrant 0, except c.addi4spn, and 0, which is not valid and traps */
-    return (insn & 3) == 0 && insn >> 13;
-}
-
 bool gs_operand_riscv64(const uint8_t *bytes, size_t len)
 {
     if (len < 2) {
         return true;
     }
     if ((bytes[0] & 3) != 3) {
-        return short_touches(gs_u16_at(bytes));
+        /* quadrant 0, except c.addi4spn, and 0, which is not valid and traps */
+        return (bytes[0] & 3) == 0 && bytes[1] >> 5;
     }
     return len < 4 || long_touches(gs_u32_at(bytes));
 }

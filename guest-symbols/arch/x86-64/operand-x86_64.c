@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory operands of x86-64 instructions: see gs-operand.h.
+ * Memory operands of x86-64 instructions: see gs-instruction.h.
  *
  * Owns gs_operand_x86_64() and gs_modifies_x86_64(). An instruction is
  *

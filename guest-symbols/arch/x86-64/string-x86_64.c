@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * String instructions of x86-64 that repeat: see gs-operand.h.
+ * String instructions of x86-64 that repeat: see gs-instruction.h.
  *
  * Owns gs_strings_x86_64.
  * Source: Intel SDM, volume 2, "REP", "MOVS", "STOS", "STD". Pure functions.

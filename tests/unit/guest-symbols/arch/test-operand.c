@@ -2,7 +2,7 @@
 /*
  * Memory operands of single instructions of the three architectures. The bytes
  * are what binutils assembles; the answers were written by hand from the rules
- * of gs-operand.h. test-kernel-operands.c compares with disassemblers.
+ * of gs-instruction.h. test-kernel-operands.c compares with disassemblers.
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/arch/arch.h"

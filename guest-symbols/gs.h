@@ -28,7 +28,6 @@
 #include "guest-symbols/api/gs-types-file.h"
 #include "guest-symbols/api/gs-types.h"
 #include "guest-symbols/api/gs-unwind.h"
-#include "guest-symbols/api/gs-user-file.h"
 #include "guest-symbols/api/gs-values.h"
 
 #endif /* GS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads a file that a user named: see gs-user-file.h. */
-#include "guest-symbols/api/gs-user-file.h"
+/* Reads a file that a user named: see gs-types.h. */
+#include "guest-symbols/api/gs-types.h"
 
 #include <errno.h>
 #include <fcntl.h>

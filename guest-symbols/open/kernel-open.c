@@ -6,7 +6,7 @@
  */
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
-#include "guest-symbols/api/gs-user-file.h"
+#include "guest-symbols/api/gs-types.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
 #include "guest-symbols/symbols/symtab.h"

@@ -4,7 +4,7 @@
  * the kernel's kallsyms; names of other origin (System.map, ELF, a journal)
  * are kept plain, with one code for each character.
  */
-#include "guest-symbols/symbols/name-codes.h"
+#include "guest-symbols/symbols/symtab-internal.h"
 
 #include <string.h>
 

@@ -63,7 +63,7 @@ static Row *row_at(const GsSymtabDraft *d, size_t i)
 
 /* ---- collecting --------------------------------------------------------- */
 
-static GsSymtab *new_in(GsNameCodes *codes, const uint8_t *names)
+GsSymtab *gs_symtab_new_coded(GsNameCodes *codes, const uint8_t *names)
 {
     GsSymtab *tab = g_new0(GsSymtab, 1);
 
@@ -79,12 +79,7 @@ static GsSymtab *new_in(GsNameCodes *codes, const uint8_t *names)
 
 GsSymtab *gs_symtab_new(void)
 {
-    return new_in(gs_codes_new_plain(), NULL);
-}
-
-GsSymtab *gs_symtab_new_coded(GsNameCodes *codes, const uint8_t *names)
-{
-    return new_in(codes, names);
+    return gs_symtab_new_coded(gs_codes_new_plain(), NULL);
 }
 
 void gs_symtab_draft_free(GsSymtabDraft *d)

@@ -11,10 +11,10 @@
 
 #include "guest-symbols/gs.h"
 #include "guest-symbols/image/image.h"
-#include "guest-symbols/symbols/name-codes.h"
 #include "guest-symbols/base/bytes.h"
 
 typedef struct GsSymtab GsSymtab;
+typedef struct GsNameCodes GsNameCodes;
 
 /* Bounds on untrusted tables: a distribution kernel has 150 000 to 250 000
  * symbols with 6 MB of names. */
@@ -25,7 +25,8 @@ GsSymtab *gs_symtab_new(void);
 /**
  * gs_symtab_new_coded() - make a table whose names are written in codes
  * @codes: (taken) the codes
- * @names: (borrowed until the table is sealed) the entries, see name-codes.h
+ * @names: (borrowed until the table is sealed) the entries, see
+ *         symtab-internal.h
  */
 GsSymtab *gs_symtab_new_coded(GsNameCodes *codes, const uint8_t *names);
 void gs_symtab_free(GsSymtab *tab);

@@ -5,7 +5,7 @@
  * has no writer.
  */
 #include "tests/lib/test-main.h"
-#include "guest-symbols/api/gs-user-file.h"
+#include "guest-symbols/api/gs-types.h"
 
 #include <glib/gstdio.h>
 #include <sys/stat.h>

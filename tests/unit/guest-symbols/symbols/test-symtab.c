@@ -5,7 +5,7 @@
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/test-main.h"
-#include "guest-symbols/symbols/symtab.h"
+#include "guest-symbols/symbols/symtab-internal.h"
 
 #include <malloc.h>
 

@@ -19,8 +19,9 @@
  *     struct module    is the section .gnu.linkonce.this_module
  *     the name         is in .modinfo and in struct module
  *
- * Called by module-add.c in a vCPU thread, without a lock; nothing here is
- * shared. Sizes and pointers come from the guest: each is capped before use.
+ * libelf is of no use here: the headers have addresses in the guest, and no
+ * offsets in the file. Called by module-add.c in a vCPU thread, without a lock;
+ * nothing here is shared. Sizes and pointers come from the guest: each is capped before use.
  */
 #include "guest-symbols/base/sorted.h"
 #include "guest-symbols/modules/module-read.h"

@@ -15,8 +15,10 @@
  * the table does not have the kind, nobody knows where the next record begins:
  * the types before it are used.
  *
- * The bytes are untrusted: all offsets are checked, no id is believed. Nothing
- * changes once made: any thread, no lock.
+ * The bytes are untrusted: all offsets are checked, no id is believed. So
+ * libbpf does not read them: before 1.3 it believes both, and any version
+ * refuses a section that has a kind which it does not know. Nothing changes
+ * once made: any thread, no lock.
  */
 #ifndef GS_BTF_RECORDS_H
 #define GS_BTF_RECORDS_H

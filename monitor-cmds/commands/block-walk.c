@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Walk over live blocks: see block-walk.h. */
-#include "monitor-cmds/commands/block-walk.h"
+/* Walk over live blocks: see commands.h. */
 
 #include "monitor-cmds/commands/commands.h"
 

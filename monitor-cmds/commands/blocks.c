@@ -20,7 +20,6 @@
  * are and who makes most of them (callers.c), because thousands of lines hide
  * that.
  */
-#include "monitor-cmds/commands/callers.h"
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/output/block-row.h"
 

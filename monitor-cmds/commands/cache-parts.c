@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Blocks of kmem_caches: see cache-parts.h.
+ * Blocks of kmem_caches: see commands.h.
  *
  * Two blocks are allocated in the same call of kmem_cache_create() if the
  * frames outside of that function are the same:
@@ -15,7 +15,7 @@
  * A loop that makes several caches has one such call; all that was allocated in
  * it belongs to the first of them.
  */
-#include "monitor-cmds/commands/cache-parts.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

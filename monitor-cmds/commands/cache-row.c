@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rows of ka cache: see cache-row.h. */
-#include "monitor-cmds/commands/cache-row.h"
+/* Rows of ka cache: see commands.h. */
+#include "monitor-cmds/commands/commands.h"
 
 static bool get_transit(const McOut *o, const McColumn *c, const void *of,
                         McValue *v)

@@ -7,9 +7,7 @@
  * first; then blocks are copied in batches under the tracer's lock, and printed
  * without it.
  */
-#include "monitor-cmds/commands/cache-row.h"
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/slab-view.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * Called by the listings (blocks.c), on the command's thread. A caller is the
  * leaf frame of a stack, as in ka top.
  */
-#include "monitor-cmds/commands/callers.h"
+#include "monitor-cmds/commands/commands.h"
 
 /* Callers are printed until these percent of the blocks are theirs, but at most
  * so many. */

@@ -7,7 +7,6 @@
  * under that lock.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/guest-access.h"
 
 typedef struct Violation {
     KtCheckRule rule;

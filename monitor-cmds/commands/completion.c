@@ -16,7 +16,7 @@
  */
 #include <string.h>
 
-#include "monitor-cmds/commands/help.h"
+#include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/parse/parse.h"
 
 /* Longest text beside a word; a first part shorter than the least says too

@@ -7,8 +7,6 @@
  */
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/output/block-row.h"
-#include "monitor-cmds/commands/instruction.h"
-#include "monitor-cmds/output/format-kasan.h"
 
 /**
  * struct Errors - state of a listing

@@ -7,7 +7,7 @@
  * the command line may be a symbol, then for the listing.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/output/event-row.h"
+#include "monitor-cmds/output/block-row.h"
 #include "monitor-cmds/output/log-row.h"
 
 #include <stdio.h>

@@ -5,8 +5,7 @@
  * Called through mc_run(). A file is printed as it is read, without a lock. The
  * guest may run meanwhile.
  */
-#include "monitor-cmds/commands/object-row.h"
-#include "monitor-cmds/commands/task-choice.h"
+#include "monitor-cmds/commands/commands.h"
 
 /** struct Listing - @blocks: print the block of each file, too; @more: files
  *  that were left out because of -n */

@@ -5,7 +5,7 @@
  *
  * Called by the commands, on their thread; no locks.
  */
-#include "monitor-cmds/commands/guest-access.h"
+#include "monitor-cmds/commands/commands.h"
 
 const KtVm *mc_vm(const McOut *out, const char *word, GError **errp)
 {

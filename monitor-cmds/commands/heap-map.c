@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Heap map: see heap-map.h. */
-#include "monitor-cmds/commands/heap-map.h"
+/* Heap map: see commands.h. */
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

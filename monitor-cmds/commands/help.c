@@ -6,7 +6,6 @@
  * Called by mc_run() and manual.c; any thread. Commands, options, layers and
  * error kinds come from their tables. The run-down also queries the tracer.
  */
-#include "monitor-cmds/commands/help.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instructions of the guest's kernel: see instruction.h. */
-#include "monitor-cmds/commands/instruction.h"
+/* Instructions of the guest's kernel: see commands.h. */
+#include "monitor-cmds/commands/commands.h"
 
-#include "monitor-cmds/commands/guest-access.h"
 
 /* Return true if the code of the frame is still there: it is in the kernel's
  * image, or in a module that has not been unloaded since. */

@@ -8,12 +8,7 @@
  * one report at a time, it copies under the tracer's lock and prints without
  * it.
  */
-#include "monitor-cmds/commands/cache-parts.h"
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/guest-access.h"
-#include "monitor-cmds/commands/leak-row.h"
-#include "monitor-cmds/commands/module-row.h"
-#include "monitor-cmds/commands/ref-names.h"
 
 #include <stdlib.h>
 #include <string.h>

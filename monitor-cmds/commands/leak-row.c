@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rows of leaks: see leak-row.h. */
-#include "monitor-cmds/commands/leak-row.h"
+/* Rows of leaks: see commands.h. */
+#include "monitor-cmds/commands/commands.h"
 
-#include "monitor-cmds/output/identity-row.h"
+#include "monitor-cmds/output/block-row.h"
 
 static const McColumn columns[] = {
     MC_COLUMN(McLeakRow, leak, WORD, " leak[%]",

@@ -7,9 +7,7 @@
  * its progress, and stops if nobody reads the output any more.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/guest-access.h"
-#include "monitor-cmds/commands/leak-row.h"
-#include "monitor-cmds/output/format-kmemleak.h"
+#include "monitor-cmds/output/block-row.h"
 
 /* Limit of the blocks that are read whole, for their checksum. */
 #define CRC_BYTES   (1u << 20)

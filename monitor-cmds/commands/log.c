@@ -12,7 +12,7 @@
  * on. That is how the program ka follows the log.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/output/event-row.h"
+#include "monitor-cmds/output/block-row.h"
 #include "monitor-cmds/output/ftrace-text.h"
 #include "monitor-cmds/output/log-row.h"
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/help.h"
 #include "monitor-cmds/table/top-table.h"
 
 /* ---- rows and their columns ---------------------------------------------- */

@@ -6,9 +6,7 @@
  * held for one batch. A second walk lists the blocks of the chosen cells, for
  * ka report.
  */
-#include "monitor-cmds/commands/block-walk.h"
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/heap-map.h"
 
 #include <string.h>
 

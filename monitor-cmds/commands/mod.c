@@ -6,7 +6,6 @@
  * all is printed without it. The guest may run meanwhile.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/object-row.h"
 
 #include <string.h>
 

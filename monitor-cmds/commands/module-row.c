@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The row of a module that was unloaded: see module-row.h. */
-#include "monitor-cmds/commands/module-row.h"
+/* The row of a module that was unloaded: see commands.h. */
+#include "monitor-cmds/commands/commands.h"
 
 /* Append ", <n> <what>"; nothing if @n is 0. */
 static void put_part(GString *s, uint64_t n, const char *what)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Objects that belong to a row: see object-row.h. */
-#include "monitor-cmds/commands/object-row.h"
+/* Objects that belong to a row: see commands.h. */
+#include "monitor-cmds/commands/commands.h"
 
-#include "monitor-cmds/commands/pointer-note.h"
 #include "monitor-cmds/output/block-row.h"
 
 /** struct Row - a block that is an object of what was printed before */

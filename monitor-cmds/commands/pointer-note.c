@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a pointer leads to, see pointer-note.h. Blocks are looked up here; all
+ * What a pointer leads to, see commands.h. Blocks are looked up here; all
  * else is what `ka whatis` says first.
  */
-#include "monitor-cmds/commands/pointer-note.h"
 #include "monitor-cmds/commands/commands.h"
 
 #define FLAG_BITS 7ull          /* rb_node, mapping, xarray, compound page */

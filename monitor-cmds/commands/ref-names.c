@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of what refers to a block: see ref-names.h.
+ * Names of what refers to a block: see commands.h.
  */
-#include "monitor-cmds/commands/ref-names.h"
+#include "monitor-cmds/commands/commands.h"
 
-#include "monitor-cmds/commands/guest-access.h"
 
 /* Return true if the kernel merged other caches into @cache. Then its objects
  * may be of several types. */

@@ -7,8 +7,6 @@
  */
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/output/block-row.h"
-#include "monitor-cmds/commands/guest-access.h"
-#include "monitor-cmds/commands/ref-names.h"
 
 #include <string.h>
 

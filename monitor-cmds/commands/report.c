@@ -8,7 +8,7 @@
  * printed.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/output/format-kasan.h"
+#include "monitor-cmds/output/block-row.h"
 
 /**
  * struct McReporter - how far the list of errors was printed

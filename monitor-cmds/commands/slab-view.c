@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lists and slots for the commands about slabs: see slab-view.h. */
-#include "monitor-cmds/commands/slab-view.h"
+/* Lists and slots for the commands about slabs: see commands.h. */
+#include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/output/block-row.h"
 
 KtSlabs *mc_slabs_open(McOut *out, GError **errp)

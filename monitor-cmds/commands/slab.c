@@ -8,7 +8,6 @@
  */
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/output/block-row.h"
-#include "monitor-cmds/commands/slab-view.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  *
  * Called by struct.c, on the thread of the command. No locks.
  */
-#include "monitor-cmds/commands/struct-rows.h"
+#include "monitor-cmds/commands/commands.h"
 
 #define INDENT      "        "
 #define CODE_WIDTH  50          /* columns before the comment */

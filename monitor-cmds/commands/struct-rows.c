@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows of ka struct, see struct-rows.h.
+ * Rows of ka struct, see commands.h.
  *
  *     +8    f_lock            spinlock_t                       4
  *     +50   | f_pipe          u64                              8
@@ -8,8 +8,7 @@
  *     +20   private_data      void * 0xffff8beb81b72d80 ! +0 F ffff8beb81b72d80
  *     offset member           type, and size or value
  */
-#include "monitor-cmds/commands/struct-rows.h"
-#include "monitor-cmds/commands/pointer-note.h"
+#include "monitor-cmds/commands/commands.h"
 
 #define NAME_WIDTH_MAX  44
 #define TYPE_WIDTH_MAX  40

@@ -8,8 +8,6 @@
  * lock is held for one query at a time.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/pointer-note.h"
-#include "monitor-cmds/commands/struct-rows.h"
 
 #include <string.h>
 

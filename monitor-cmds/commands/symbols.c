@@ -15,8 +15,7 @@
  * callers wrong, and the caller should ask again.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/guest-access.h"
-#include "monitor-cmds/output/packed.h"
+#include "monitor-cmds/output/format.h"
 
 static const GsKernel *kernel_of(const McContext *ctx, GError **errp)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which tasks the word of a command means, see task-choice.h. */
-#include "monitor-cmds/commands/task-choice.h"
+/* Which tasks the word of a command means, see commands.h. */
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

@@ -5,8 +5,7 @@
  * Called through mc_run(). The tasks are copied first, and printed without a
  * lock. The guest may run meanwhile.
  */
-#include "monitor-cmds/commands/object-row.h"
-#include "monitor-cmds/commands/task-choice.h"
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rows of ka top, ka diff and ka mark: see top-row.h. */
-#include "monitor-cmds/commands/top-row.h"
+/* Rows of ka top, ka diff and ka mark: see commands.h. */
+#include "monitor-cmds/commands/commands.h"
 
 #include <string.h>
 

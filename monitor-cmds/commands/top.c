@@ -7,9 +7,7 @@
  * nor pairs of keys (such as task and cache). So lifetimes, and with a filter
  * all amounts, are counted from blocks and past lives, in batches.
  */
-#include "monitor-cmds/commands/block-walk.h"
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/top-row.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
  * program ka follows the trace.
  */
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/output/event-row.h"
+#include "monitor-cmds/output/block-row.h"
 
 #include <string.h>
 

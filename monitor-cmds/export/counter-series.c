@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counter series: see counter-series.h. */
-#include "monitor-cmds/export/counter-series.h"
+/* Counter series: see timeline.h. */
+#include "monitor-cmds/export/timeline.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Heap profile: see heap-profile.h. */
-#include "monitor-cmds/export/heap-profile.h"
+/* Heap profile: see export.h. */
+#include "monitor-cmds/export/export.h"
 
 #include <string.h>
 

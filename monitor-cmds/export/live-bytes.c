@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Live bytes by cache over time: see live-bytes.h. */
-#include "monitor-cmds/export/live-bytes.h"
+/* Live bytes by cache over time: see timeline.h. */
+#include "monitor-cmds/export/timeline.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time steps: see time-steps.h. */
-#include "monitor-cmds/export/time-steps.h"
+/* Time steps: see timeline.h. */
+#include "monitor-cmds/export/timeline.h"
 
 #include <string.h>
 

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#include "monitor-cmds/export/live-bytes.h"
-#include "monitor-cmds/output/identity-row.h"
+#include "monitor-cmds/output/block-row.h"
 
 /**
  * struct Reader - @open: address of a loaded module -> number of its lifetime

@@ -10,6 +10,7 @@
 #ifndef MC_BLOCK_ROW_H
 #define MC_BLOCK_ROW_H
 
+#include "monitor-cmds/output/format.h"
 #include "monitor-cmds/output/row.h"
 
 /**
@@ -44,5 +45,50 @@ void mc_print_block(McOut *o, const KtBlock *b);
  */
 void mc_print_error(McOut *o, const KtError *e, const GsInstruction *insn);
 extern const McObject mc_error_object;
+
+/* ---- event row ----------------------------------------------------------- */
+
+/** mc_print_event() - print an event; @b: (nullable) the block, for ka trace */
+void mc_print_event(McOut *o, const KtEvent *ev, const KtTracedBlock *b);
+/** mc_print_control() - print a line between events, such as a reset of the
+ *  VM */
+void mc_print_control(McOut *o, const char *name, uint64_t value);
+
+extern const McObject mc_event_object, mc_traced_object, mc_control_object;
+
+/* ---- forms of the kernel ------------------------------------------------- */
+
+/**
+ * mc_print_kasan() - print an error as KASAN does
+ *
+ * Each line begins with the time of the error, as in the kernel's log. Errors
+ * that KASAN does not have begin with "BUG: ka: TITLE". Unknown stacks are
+ * "(stack is not available)".
+ */
+void mc_print_kasan(McOut *out, const KtError *e);
+
+/* Bytes of a block in the hex dump. */
+#define MC_KMEMLEAK_DUMP 32
+
+/**
+ * mc_print_kmemleak() - print a block as kmemleak does
+ * @now_us: guest time, for the age of the block. The guest's jiffies are
+ *          unknown, so the line has only the age
+ * @data: (nullable) first @len bytes of the block, NULL if they cannot be read.
+ *        The checksum is 0 unless @data is the whole block
+ */
+void mc_print_kmemleak(McOut *out, const KtBlock *b, uint64_t now_us,
+                       const uint8_t *data, size_t len);
+
+/* ---- identity row -------------------------------------------------------- */
+
+/* The identity of what a listing prints. Without the tracer's lock. */
+/** mc_prints_identity() - Return true if rows of this output have identities:
+ *  JSON and -v. */
+bool mc_prints_identity(const McOut *out);
+/** mc_identity_of_error() - (owned) Return the identity of an error. */
+McIdentity *mc_identity_of_error(const McOut *out, const KtError *e);
+/** mc_identity_of_leak() - (owned) Return the identity of a leaked block. */
+McIdentity *mc_identity_of_leak(const McOut *out, const KtBlock *b);
 
 #endif /* MC_BLOCK_ROW_H */

@@ -4,7 +4,7 @@
  * and include/linux/errno.h of Linux. The host's own names do not have those
  * that only the kernel uses. All architectures that ka traces have these codes.
  */
-#include "monitor-cmds/output/errno-name.h"
+#include "monitor-cmds/output/format.h"
 
 #include <glib.h>
 

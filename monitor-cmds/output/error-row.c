@@ -2,8 +2,7 @@
 /* Rows of errors: see block-row.h. */
 #include "monitor-cmds/output/block-row.h"
 
-#include "monitor-cmds/output/errno-name.h"
-#include "monitor-cmds/output/identity-row.h"
+#include "monitor-cmds/output/format.h"
 
 /** struct Row - @page_shift: log2 of the size of the kernel's pages, 0: not
  *  known */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rows of events: see event-row.h. */
-#include "monitor-cmds/output/event-row.h"
+/* Rows of events: see block-row.h. */
+#include "monitor-cmds/output/block-row.h"
 
 typedef struct Row {
     const KtEvent *ev;

@@ -10,8 +10,7 @@
  *
  * Called by ka error, on the thread of the command; no locks.
  */
-#include "monitor-cmds/output/format-kasan.h"
-#include "monitor-cmds/output/identity-row.h"
+#include "monitor-cmds/output/block-row.h"
 
 #include <stdarg.h>
 #include <string.h>

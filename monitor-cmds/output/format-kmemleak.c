@@ -5,7 +5,7 @@
  *
  * Called by ka leak, on the thread of the command; no locks.
  */
-#include "monitor-cmds/output/format-kmemleak.h"
+#include "monitor-cmds/output/block-row.h"
 
 #include <zlib.h>
 

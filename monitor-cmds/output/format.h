@@ -50,7 +50,6 @@ struct McOut {
     bool closed;
 };
 
-
 void mc_out_init(McOut *o, const McContext *ctx);
 /** mc_out_deinit() - print the last chunk, and free */
 void mc_out_deinit(McOut *o);
@@ -111,5 +110,12 @@ void mc_put_pc(GString *s, const GsKernel *k, const McFrame *f);
 /** mc_put_pc_as_kernel() - the same in the kernel's format %pS:
  *  symbol+0xoff/0xsize [module] */
 void mc_put_pc_as_kernel(GString *s, const GsKernel *k, const McFrame *f);
+
+/** mc_packed() - print @len bytes, compressed by gzip, in lines of base64 */
+void mc_packed(McOut *o, const void *bytes, size_t len);
+
+/** mc_errno_name() - (static) Return the name of an error code, "ENOENT" for 2;
+ *  NULL if it has none. */
+const char *mc_errno_name(unsigned code);
 
 #endif /* MC_FORMAT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stacks and the cache of a row, as its identity: see identity-row.h. */
-#include "monitor-cmds/output/identity-row.h"
+/* The stacks and the cache of a row, as its identity: see block-row.h. */
+#include "monitor-cmds/output/block-row.h"
 
 bool mc_prints_identity(const McOut *out)
 {

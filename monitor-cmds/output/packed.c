@@ -6,7 +6,7 @@
  * The VM waits meanwhile, so gzip's fastest level is used, and nothing but one
  * block is kept.
  */
-#include "monitor-cmds/output/packed.h"
+#include "monitor-cmds/output/format.h"
 
 #include <zlib.h>
 

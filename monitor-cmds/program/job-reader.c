@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The job of a page: see job-reader.h. */
-#include "monitor-cmds/program/job-reader.h"
+/* The job of a page: see json-line.h. */
 
 #include <gio/gio.h>
 #include <string.h>
 
 #include "guest-symbols/gs.h"
 #include "monitor-cmds/program/json-line.h"
-#include "monitor-cmds/report/job.h"
+#include "monitor-cmds/report/report-data.h"
 
 /* The largest file, and the schema that is known. */
 #define MAX_BYTES   (64u << 20)

@@ -15,8 +15,6 @@
 #include "monitor-cmds/export/export.h"
 #include "monitor-cmds/parse/parse.h"
 #include "monitor-cmds/program/ka.h"
-#include "monitor-cmds/program/output-file.h"
-#include "monitor-cmds/program/profile-source.h"
 
 /** struct Job - an export. @query: the line that answers with the sums */
 typedef struct Job {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "monitor-cmds/program/line-answers.h"
-#include "monitor-cmds/program/profile-source.h"
+#include "monitor-cmds/program/source-lines.h"
+#include "monitor-cmds/program/ka.h"
 #include "monitor-cmds/table/tables.h"
 
 #define JSON    mc_options[MC_OPT_JSON].spelling

@@ -15,16 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "monitor-cmds/program/job-reader.h"
+#include "monitor-cmds/program/json-line.h"
 #include "monitor-cmds/program/ka.h"
-#include "monitor-cmds/program/leak-reader.h"
-#include "monitor-cmds/program/map-reader.h"
-#include "monitor-cmds/program/output-file.h"
-#include "monitor-cmds/program/profile-reader.h"
-#include "monitor-cmds/program/profile-source.h"
-#include "monitor-cmds/program/report-reader.h"
-#include "monitor-cmds/report/report-html.h"
-#include "monitor-cmds/report/report-time.h"
+#include "monitor-cmds/report/report-data.h"
 
 #define SUMS "top --by stack -s -j -n 0"
 

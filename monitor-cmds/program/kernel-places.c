@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which kernel runs, and where: see kernel-places.h. */
-#include "monitor-cmds/program/kernel-places.h"
+/* Which kernel runs, and where: see source-lines.h. */
+#include "monitor-cmds/program/source-lines.h"
 
 #include <string.h>
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Leaks from answers of ka: see leak-reader.h. */
-#include "monitor-cmds/program/leak-reader.h"
+/* Leaks from answers of ka: see json-line.h. */
+#include "monitor-cmds/program/json-line.h"
 
 #include <string.h>
 
-#include "monitor-cmds/program/row-texts.h"
 
 /* Modules that are read. */
 #define MAX_MODULES 500u

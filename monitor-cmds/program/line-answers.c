@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Lines of source in answers: see line-answers.h.
+ * Lines of source in answers: see source-lines.h.
  *
  * An answer is read twice: first for all frames, so that a file that does not
  * fit is refused before the first line of it is printed. An object of JSON
  * keeps its bytes; keys are inserted before its end.
  */
-#include "monitor-cmds/program/line-answers.h"
+#include "monitor-cmds/program/source-lines.h"
 
 #include <string.h>
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The heap map from an answer of ka: see map-reader.h. */
-#include "monitor-cmds/program/map-reader.h"
+/* The heap map from an answer of ka: see json-line.h. */
 
 #include <string.h>
 
 #include "monitor-cmds/program/json-line.h"
-#include "monitor-cmds/report/map-columns.h"
+#include "monitor-cmds/report/report-data.h"
 
 static int64_t number_of(JsonObject *o, const char *key, int64_t unknown)
 {

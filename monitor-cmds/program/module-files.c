@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of modules in a folder: see module-files.h. */
-#include "monitor-cmds/program/module-files.h"
+/* Files of modules in a folder: see source-lines.h. */
+#include "monitor-cmds/program/source-lines.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that is replaced whole or not at all: see output-file.h. */
-#include "monitor-cmds/program/output-file.h"
+/* A file that is replaced whole or not at all: see ka.h. */
+#include "monitor-cmds/program/ka.h"
 
 #include <errno.h>
 #include <fcntl.h>

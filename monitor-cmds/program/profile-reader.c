@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A heap profile from answers of ka: see profile-reader.h. */
-#include "monitor-cmds/program/profile-reader.h"
+/* A heap profile from answers of ka: see json-line.h. */
 
 #include <string.h>
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A heap profile of a journal or of a running VM: see profile-source.h.
+ * A heap profile of a journal or of a running VM: see ka.h.
  *
  * The sums are the answer of `ka top --by stack -s -j -n 0` or `ka diff`, so
  * what these count, a profile has.
  */
-#include "monitor-cmds/program/profile-source.h"
+#include "monitor-cmds/program/ka.h"
 
 #include <stdio.h>
 
-#include "monitor-cmds/program/profile-reader.h"
+#include "monitor-cmds/program/json-line.h"
 
 bool ka_source_open(KaSource *s)
 {

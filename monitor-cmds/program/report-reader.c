@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables and errors from answers of ka: see report-reader.h. */
-#include "monitor-cmds/program/report-reader.h"
+/* Tables and errors from answers of ka: see json-line.h. */
+#include "monitor-cmds/program/json-line.h"
 
 #include <string.h>
 
-#include "monitor-cmds/program/row-texts.h"
 
 /* ---- tables -------------------------------------------------------------- */
 

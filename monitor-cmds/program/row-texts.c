@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Texts and stacks of a row: see row-texts.h. */
-#include "monitor-cmds/program/row-texts.h"
+/* Texts and stacks of a row: see json-line.h. */
+#include "monitor-cmds/program/json-line.h"
 
 #include <string.h>
 

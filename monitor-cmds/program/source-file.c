@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Debug information by libdw and libdwfl: see source-file.h.
+ * Debug information by libdw and libdwfl: see source-lines.h.
  *
  * Opening a file reads its symbols and where its compilation units are. The
  * lines of a unit are read when an address in it is first asked for, and stay.
@@ -11,7 +11,7 @@
  *       DW_TAG_inlined_subroutine  middle()  line L2: where inner() is called
  *         DW_TAG_inlined_subroutine  inner() line L1: of the line table
  */
-#include "monitor-cmds/program/source-file.h"
+#include "monitor-cmds/program/source-lines.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

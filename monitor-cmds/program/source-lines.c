@@ -18,8 +18,6 @@
 #include <string.h>
 
 #include "monitor-cmds/program/json-line.h"
-#include "monitor-cmds/program/kernel-places.h"
-#include "monitor-cmds/program/module-files.h"
 
 #define PAGE_MASK   ((uint64_t)0xfff)
 

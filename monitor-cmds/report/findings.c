@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Findings of a page: see findings.h. */
-#include "monitor-cmds/report/findings.h"
+/* Findings of a page: see report-data.h. */
+#include "monitor-cmds/report/report-data.h"
 
 #include "monitor-cmds/table/put.h"
 

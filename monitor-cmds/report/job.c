@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The job of a page: see job.h. */
-#include "monitor-cmds/report/job.h"
+/* The job of a page: see report-data.h. */
+#include "monitor-cmds/report/report-data.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables of two runs: see joined-tables.h. */
-#include "monitor-cmds/report/joined-tables.h"
+/* Tables of two runs: see report-data.h. */
+#include "monitor-cmds/report/report-data.h"
 
 #include <string.h>
 
 #include "monitor-cmds/table/put.h"
-#include "monitor-cmds/report/stack-tree.h"
 
 /* ---- joining ------------------------------------------------------------- */
 

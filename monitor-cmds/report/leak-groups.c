@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Leaks of a page: see leak-groups.h. */
-#include "monitor-cmds/report/leak-groups.h"
+/* Leaks of a page: see report-data.h. */
+#include "monitor-cmds/report/report-data.h"
 
 #include "monitor-cmds/table/put.h"
 

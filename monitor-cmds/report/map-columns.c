@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The heap map of a page: see map-columns.h. Numbers that grow are written as
+ * The heap map of a page: see report-data.h. Numbers that grow are written as
  * the difference to the one before, which is shorter.
  */
-#include "monitor-cmds/report/map-columns.h"
+#include "monitor-cmds/report/report-data.h"
 
 #include "monitor-cmds/table/put.h"
 

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-#include "monitor-cmds/report/job.h"
-#include "monitor-cmds/report/leak-groups.h"
-#include "monitor-cmds/report/map-columns.h"
 
 static void clear_table(gpointer p)
 {

@@ -12,13 +12,11 @@
  * their hashes, and no request. So the browser refuses to run markup that a
  * name of the guest would get into the page in spite of all escapes.
  */
-#include "monitor-cmds/report/report-html.h"
+#include "monitor-cmds/report/report-data.h"
 
 #include <string.h>
 #include <zlib.h>
 
-#include "monitor-cmds/report/job.h"
-#include "monitor-cmds/report/leak-groups.h"
 #include "monitor-cmds/report/page-files.h"
 
 /* ---- escapes ------------------------------------------------------------- */

@@ -2,14 +2,7 @@
 /*
  * The data of a page as JSON: columns, with texts as numbers of one table.
  */
-#include "monitor-cmds/report/findings.h"
-#include "monitor-cmds/report/job.h"
-#include "monitor-cmds/report/leak-groups.h"
-#include "monitor-cmds/report/map-columns.h"
 #include "monitor-cmds/report/report-data.h"
-#include "monitor-cmds/report/joined-tables.h"
-#include "monitor-cmds/report/report-time.h"
-#include "monitor-cmds/report/stack-tree.h"
 #include "monitor-cmds/table/put.h"
 
 #include <string.h>

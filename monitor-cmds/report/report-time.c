@@ -3,7 +3,7 @@
  * The timeline of a page as JSON. Columns in order, such as times, have
  * differences to the value before: they are shorter when they are compressed.
  */
-#include "monitor-cmds/report/report-time.h"
+#include "monitor-cmds/report/report-data.h"
 
 #include <string.h>
 

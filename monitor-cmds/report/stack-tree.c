@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stacks as a tree: see stack-tree.h. */
-#include "monitor-cmds/report/stack-tree.h"
+/* Stacks as a tree: see report-data.h. */
+#include "monitor-cmds/report/report-data.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A table of strings: see strings.h. */
-#include "monitor-cmds/report/strings.h"
+/* A table of strings: see report-data.h. */
+#include "monitor-cmds/report/report-data.h"
 
 McStrings *mc_strings_new(void)
 {

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "monitor-cmds/script/script.h"
-#include "monitor-cmds/script/undo.h"
 
 /* A command that ran. */
 typedef struct Ran {

@@ -3,7 +3,7 @@
  * Undo: the table of commands that change something, and how each is undone.
  * docs/scripts.md has this table for users.
  */
-#include "monitor-cmds/script/undo.h"
+#include "monitor-cmds/script/script.h"
 
 #include <string.h>
 

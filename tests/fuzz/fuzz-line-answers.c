@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "monitor-cmds/program/json-line.h"
-#include "monitor-cmds/program/line-answers.h"
+#include "monitor-cmds/program/source-lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

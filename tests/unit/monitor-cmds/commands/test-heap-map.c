@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The heap map: sums stay as cells get larger, and there are never too many. */
 #include "tests/lib/test-main.h"
-#include "monitor-cmds/commands/heap-map.h"
+#include "monitor-cmds/commands/commands.h"
 
 #define BASE 0xffff888000000000ull
 

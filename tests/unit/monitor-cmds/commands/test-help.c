@@ -10,8 +10,7 @@
 #include "tests/lib/test-main.h"
 #include "monitor-cmds/commands/commands.h"
 #include "tests/lib/events.h"
-#include "monitor-cmds/commands/help.h"
-#include "monitor-cmds/output/event-row.h"
+#include "monitor-cmds/output/block-row.h"
 
 #define CASES KA_SOURCE_DIR "/tests/replay/cases"
 

@@ -3,7 +3,7 @@
  * the last, and each stretch has its share of the points. */
 #include "tests/lib/test-main.h"
 
-#include "monitor-cmds/export/counter-series.h"
+#include "monitor-cmds/export/timeline.h"
 
 static const McPoint *at(const GArray *points, unsigned i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Heap profiles: how names are read, and that hostile ones stay one name. */
 #include "tests/lib/test-main.h"
-#include "monitor-cmds/export/heap-profile.h"
+#include "monitor-cmds/export/export.h"
 
 #include <string.h>
 

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "monitor-cmds/commands/commands.h"
-#include "monitor-cmds/commands/guest-access.h"
-#include "monitor-cmds/commands/module-row.h"
 #include "monitor-cmds/output/block-row.h"
 #include "tests/lib/events.h"
 

@@ -2,8 +2,7 @@
 /* The page: no name gets out of its place, and limits are kept and counted. */
 #include "tests/lib/test-main.h"
 #include "tests/lib/export-world.h"
-#include "monitor-cmds/report/job.h"
-#include "monitor-cmds/report/report-html.h"
+#include "monitor-cmds/report/report-data.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Stacks as a tree: order, sums, and what is cut. */
 #include "tests/lib/test-main.h"
 #include "tests/lib/export-world.h"
-#include "monitor-cmds/report/stack-tree.h"
+#include "monitor-cmds/report/report-data.h"
 
 #include <string.h>
 

@@ -7,8 +7,6 @@
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/parse/parse.h"
 
-#define ACCESS_KINDS (KT_ERR_FREE_SLOT + 1 - KT_ERR_USE_AFTER_FREE)
-
 /* Return the @n-th form of the command. */
 static const char *form_at(const McCommand *c, unsigned n)
 {
@@ -35,24 +33,6 @@ static const char *sort_at(const McCommand *c, unsigned i)
     return i < MC_TOP__COUNT ? mc_top_columns[i].key : NULL;
 }
 
-static const char *layer_at(unsigned i)
-{
-    i += KT_LAYER_NONE + 1;
-    return i < KT_LAYER__COUNT ? kt_layer_name(i) : NULL;
-}
-
-static const char *state_at(unsigned i)
-{
-    static const char *const names[] = { "A", "F" };
-
-    return i < G_N_ELEMENTS(names) ? names[i] : NULL;
-}
-
-static const char *action_at(unsigned i)
-{
-    return i < KT_FAULT_DO__COUNT ? kt_fault_action_name(i) : NULL;
-}
-
 /* Return the @n-th column that is a sum. */
 static const char *sum_at(unsigned n)
 {
@@ -67,30 +47,13 @@ static const char *sum_at(unsigned n)
 const char *mc_option_choice(const McCommand *c, McOptionId id, unsigned i)
 {
     switch (id) {
-    case MC_OPT_LAYER:
-        return layer_at(i);
-    case MC_OPT_KIND:
-        return i < KT_ERR__COUNT ? kt_error_name(i) : NULL;
-    case MC_OPT_BY:
-        return i < MC_BY__COUNT ? mc_by_name(i) : NULL;
     case MC_OPT_SORT:
         return sort_at(c, i);
     case MC_OPT_VALUE:
         return sum_at(i);
-    case MC_OPT_FRAMES:
-        return i < MC_FRAMES__COUNT ? mc_frames_name(i) : NULL;
     case MC_OPT_FORMAT:
         return form_at(c, i);
-    case MC_OPT_LEVEL:
-        return i < 8 ? mc_level_name(i) : NULL;
-    case MC_OPT_STATE:
-        return state_at(i);
-    case MC_OPT_DO:
-        return action_at(i);
-    case MC_OPT_ONLY:
-        return i < ACCESS_KINDS ? kt_error_name(KT_ERR_USE_AFTER_FREE + i) :
-                                  NULL;
     default:
-        return NULL;
+        return mc_option_name(id, i);
     }
 }

@@ -148,8 +148,7 @@ static bool fail_symbol(const McContext *ctx, const char *name, GError **errp)
     if (!ctx->kernel) {
         return fail(errp, MC_ERROR_UNKNOWN, name,
                     "not a hex address, and no symbols are known: %s",
-                    ctx->why_no_kernel ? ctx->why_no_kernel :
-                    "no kernel file was given");
+                    mc_why_no_kernel(ctx));
     }
     if (!k) {
         return fail(errp, MC_ERROR_UNKNOWN, name,

@@ -32,6 +32,13 @@ typedef struct McRange {
  *  recognised yet. */
 const GsKernel *mc_symbols(const McContext *ctx);
 
+/** mc_why_no_kernel() - return (borrowed) why there is no kernel */
+static inline const char *mc_why_no_kernel(const McContext *ctx)
+{
+    return ctx->why_no_kernel ? ctx->why_no_kernel :
+                                "no kernel file was given";
+}
+
 /** mc_quote() - return (owned) @word in double quotes, with control and
  *  non-ASCII bytes as \xNN; at most 64 bytes of it */
 char *mc_quote(const char *word);

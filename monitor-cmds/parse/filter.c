@@ -26,12 +26,9 @@ bool mc_filter_prepare(McFilter *f, KtTracer *t, GError **errp)
     if (!kt_block_spec_knows_cache(&f->spec, t)) {
         g_autofree char *quoted = mc_quote(f->spec.cache);
 
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "--cache %s: no cache of this name is known; "
-                    "/proc/slabinfo has the names; * and ? match any "
-                    "characters",
-                    quoted);
-        return false;
+        return mc_fail_unknown(errp, "--cache %s: no cache of this name is "
+                               "known; /proc/slabinfo has the names; * and ? "
+                               "match any characters", quoted);
     }
     return true;
 }

@@ -12,13 +12,7 @@
 
 #include <string.h>
 
-static McOptionSetFn set_limit, set_since, set_until, set_task, set_cache,
-                     set_layer, set_state, set_kind, set_by, set_every;
-
-McOptionSetFn *const mc_option_setters[MC_OPT__COUNT] = {
-#define MC_OPTION(id, spelling, alt, arg, set, help) [MC_OPT_##id] = set,
-#include "monitor-cmds/table/options.def"
-};
+#define BLANKS " \t\r\n"
 
 void mc_args_init(McArgs *args, const McContext *ctx)
 {
@@ -39,143 +33,7 @@ void mc_args_deinit(McArgs *args)
     g_clear_pointer(&args->pcs, g_array_unref);
     g_clear_pointer(&args->words, g_ptr_array_unref);
     g_clear_pointer(&args->name, g_free);
-    g_clear_pointer(&args->form_word, g_free);
-    g_clear_pointer(&args->sort_word, g_free);
-    g_clear_pointer(&args->module, g_free);
-    g_clear_pointer(&args->in, g_free);
-    g_clear_pointer(&args->condition, g_free);
-    g_clear_pointer(&args->derefs, g_free);
-    g_clear_pointer(&args->place, g_free);
-    g_clear_pointer(&args->function, g_free);
-    g_clear_pointer(&args->value, g_free);
-    g_clear_pointer(&args->base, g_free);
-}
-
-/* ---- values of options --------------------------------------------------- */
-
-static bool set_limit(McArgs *args, const char *value, GError **errp)
-{
-    if (!mc_parse_decimal(value, "", &args->around, errp)) {
-        return false;
-    }
-    args->limit = args->around ? args->around : UINT64_MAX;
-    return true;
-}
-
-static bool set_since(McArgs *args, const char *value, GError **errp)
-{
-    args->filter.spec.has_time = true;
-    return mc_parse_decimal(value, "us", &args->filter.spec.since, errp);
-}
-
-static bool set_until(McArgs *args, const char *value, GError **errp)
-{
-    args->filter.spec.has_time = true;
-    return mc_parse_decimal(value, "us", &args->filter.spec.until, errp);
-}
-
-static bool set_task(McArgs *args, const char *value, GError **errp)
-{
-    KtBlockSpec *f = &args->filter.spec;
-
-    f->has_pid = g_ascii_isdigit(value[0]) &&
-                 mc_parse_decimal(value, "", &f->pid, NULL);
-    g_free((char *)f->task);
-    f->task = f->has_pid ? NULL : g_strdup(value);
-    return true;
-}
-
-static bool set_cache(McArgs *args, const char *value, GError **errp)
-{
-    g_free((char *)args->filter.spec.cache);
-    args->filter.spec.cache = g_strdup(value);
-    return true;
-}
-
-bool mc_fail_choice(const char *value, const char *what,
-                    const char *(*name)(unsigned i), unsigned first,
-                    unsigned end, GError **errp)
-{
-    g_autoptr(GString) list = g_string_new(NULL);
-    g_autofree char *quoted = mc_quote(value);
-
-    for (unsigned i = first; i < end; i++) {
-        g_string_append_printf(list, "%s%s", list->len ? ", " : "", name(i));
-    }
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s: the %s are %s", quoted,
-                what, list->str);
-    return false;
-}
-
-static const char *layer_name(unsigned i)
-{
-    return kt_layer_name(i);
-}
-
-static const char *kind_name(unsigned i)
-{
-    return kt_error_name(i);
-}
-
-static bool set_layer(McArgs *args, const char *value, GError **errp)
-{
-    return (kt_layer_parse(value, &args->filter.spec.layer) &&
-            args->filter.spec.layer != KT_LAYER_NONE) ||
-           mc_fail_choice(value, "layers", layer_name, KT_LAYER_NONE + 1,
-                       KT_LAYER__COUNT, errp);
-}
-
-static bool set_kind(McArgs *args, const char *value, GError **errp)
-{
-    args->filter.has_kind = true;
-    return kt_error_parse(value, &args->filter.kind) ||
-           mc_fail_choice(value, "kinds", kind_name, 0, KT_ERR__COUNT, errp);
-}
-
-static const char *by_name(unsigned i)
-{
-    return mc_by_name(i);
-}
-
-static bool set_by(McArgs *args, const char *value, GError **errp)
-{
-    args->by = 0;
-    while (args->by < MC_BY__COUNT && strcmp(value, mc_by_name(args->by))) {
-        args->by++;
-    }
-    return args->by < MC_BY__COUNT ||
-           mc_fail_choice(value, "kinds of rows", by_name, 0, MC_BY__COUNT,
-                       errp);
-}
-
-static bool set_state(McArgs *args, const char *value, GError **errp)
-{
-    g_autofree char *quoted = NULL;
-
-    if (!strcmp(value, "A") || !strcmp(value, "F")) {
-        args->filter.spec.state = value[0];
-        return true;
-    }
-    quoted = mc_quote(value);
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                "%s: a state is A (allocated) or F (freed)", quoted);
-    return false;
-}
-
-static bool set_every(McArgs *args, const char *value, GError **errp)
-{
-    g_autofree char *quoted = NULL;
-
-    if (!mc_parse_decimal(value, "", &args->every, errp)) {
-        return false;
-    }
-    if (args->every <= KT_LEAK_EVERY_MAX) {
-        return true;
-    }
-    quoted = mc_quote(value);
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s: seconds are %d at most",
-                quoted, KT_LEAK_EVERY_MAX);
-    return false;
+    mc_free_options(args);
 }
 
 /* ---- words of commands --------------------------------------------------- */
@@ -194,16 +52,6 @@ static bool read_address(McArgs *args, const char *word, GError **errp)
     }
     args->va.hi = args->va.lo;
     return true;
-}
-
-static bool read_code(McArgs *args, const char *word, GError **errp)
-{
-    return mc_parse_code(args->ctx, word, args->pcs, errp);
-}
-
-static bool read_sizes(McArgs *args, const char *word, GError **errp)
-{
-    return mc_set_size(args, word, errp);
 }
 
 static bool read_name(McArgs *args, const char *word, GError **errp)
@@ -231,10 +79,8 @@ static bool read_topic(McArgs *args, const char *word, GError **errp)
     }
     quoted = mc_quote(word);
     near = mc_command_near(word);
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "%s: no such command%s%s; ka help lists them", quoted,
-                near ? "; near: " : "", near ? near : "");
-    return false;
+    return mc_fail_unknown(errp, "%s: no such command%s%s; ka help lists them",
+                           quoted, near ? "; near: " : "", near ? near : "");
 }
 
 /* A kind of argument, by its name in the column args of commands.def. @pair:
@@ -249,8 +95,8 @@ typedef struct ArgKind {
 static const ArgKind arg_kinds[] = {
     { "range", read_range },
     { "address", read_address },
-    { "code", read_code },
-    { "sizes", read_sizes },
+    { "code", mc_set_code },
+    { "sizes", mc_set_size },
     { "name", read_name },
     { "topic", read_topic, .pair = true },
 };
@@ -273,9 +119,8 @@ static bool fail_usage(const McArgs *args, const char *word, const char *what,
     g_autofree char *usage = mc_command_usage(args->command);
     g_autofree char *quoted = word ? mc_quote(word) : g_strdup("");
 
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s%s%s; usage: %s", quoted,
-                word ? ": " : "", what, usage);
-    return false;
+    return mc_fail_syntax(errp, "%s%s%s; usage: %s", quoted, word ? ": " : "",
+                          what, usage);
 }
 
 /* Return (owned) the words of an argument of @kind. */
@@ -372,16 +217,14 @@ static bool fail_option(const char *word, GError **errp)
         const McOption *o = &mc_options[i];
 
         if (o->arg && g_str_has_prefix(word, o->spelling)) {
-            g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                        "%s: no such option; write %s %s with a blank "
-                        "between", quoted, o->spelling, o->arg);
-            return false;
+            return mc_fail_syntax(errp, "%s: no such option; write %s %s with "
+                                  "a blank between", quoted, o->spelling,
+                                  o->arg);
         }
         g_string_append_printf(list, " %s", o->spelling);
     }
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                "%s: no such option; the options are%s", quoted, list->str);
-    return false;
+    return mc_fail_syntax(errp, "%s: no such option; the options are%s", quoted,
+                          list->str);
 }
 
 /* Parse the option words[*i] and its value; set *i to the last word used. */
@@ -396,16 +239,15 @@ static bool parse_option(McArgs *args, char **words, unsigned *i,
     }
     o = &mc_options[id];
     args->given |= 1ull << id;
-    if (!mc_option_setters[id]) {
+    if (!mc_option_has_value(id)) {
         return true;                    /* it takes no value */
     }
     if (!words[*i + 1]) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "\"%s\": its value <%s> is missing", o->spelling, o->arg);
-        return false;
+        return mc_fail_syntax(errp, "\"%s\": its value <%s> is missing",
+                              o->spelling, o->arg);
     }
     *i += 1;
-    if (!mc_option_setters[id](args, words[*i], errp)) {
+    if (!mc_set_option(args, id, words[*i], errp)) {
         g_prefix_error(errp, "%s ", o->spelling);
         return false;
     }
@@ -424,10 +266,9 @@ static bool check_options(const McArgs *args, GError **errp)
     }
     usage = mc_command_usage(args->command);
     options = mc_command_options(args->command);
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                "\"%s\": not an option of \"%s\", which takes %s",
-                mc_options[__builtin_ctzll(wrong)].spelling, usage, options);
-    return false;
+    return mc_fail_syntax(errp, "\"%s\": not an option of \"%s\", which takes "
+                          "%s", mc_options[__builtin_ctzll(wrong)].spelling,
+                          usage, options);
 }
 
 static bool check_filter(const McArgs *args, GError **errp)
@@ -435,21 +276,54 @@ static bool check_filter(const McArgs *args, GError **errp)
     const KtBlockSpec *f = &args->filter.spec;
 
     if (f->has_time && f->since > f->until) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--until %" G_GUINT64_FORMAT ": is before --since %"
-                    G_GUINT64_FORMAT, f->until, f->since);
-        return false;
+        return mc_fail_syntax(errp, "--until %" G_GUINT64_FORMAT ": is before "
+                              "--since %" G_GUINT64_FORMAT, f->until, f->since);
     }
     if (mc_given(args, MC_OPT_HISTORY) && args->va.lo != args->va.hi) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "\"%s\": needs a single address, not a range",
-                    mc_options[MC_OPT_HISTORY].spelling);
-        return false;
+        return mc_fail_syntax(errp, "\"%s\": needs a single address, not a "
+                              "range", mc_options[MC_OPT_HISTORY].spelling);
     }
     return true;
 }
 
 /* ---- the line ------------------------------------------------------------ */
+
+/* Return the end of the word at @from, NULL if its quote is not closed. */
+static const char *end_of_word(const char *from)
+{
+    const char *end;
+
+    if (*from != '\'' && *from != '"') {
+        return from + strcspn(from, BLANKS);
+    }
+    for (end = strchr(from + 1, *from); end; end = strchr(end + 1, *from)) {
+        if (!end[1] || strchr(BLANKS, end[1])) {
+            return end + 1;
+        }
+    }
+    return NULL;
+}
+
+char **mc_split_words(const char *line, GError **errp)
+{
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    const char *end;
+
+    for (line += strspn(line, BLANKS); *line;
+         line = end + strspn(end, BLANKS)) {
+        bool quoted = *line == '\'' || *line == '"';
+
+        end = end_of_word(line);
+        if (!end) {
+            mc_fail_syntax(errp, "the quote %c is not closed", *line);
+            return NULL;
+        }
+        g_ptr_array_add(words, g_strndup(line + quoted,
+                                         end - line - 2 * quoted));
+    }
+    g_ptr_array_add(words, NULL);
+    return (char **)g_ptr_array_free(g_steal_pointer(&words), FALSE);
+}
 
 static bool split_words(McArgs *args, const char *line, GError **errp)
 {
@@ -476,11 +350,9 @@ static bool fail_group(const McArgs *args, const char *group, GError **errp)
     g_autofree char *second = args->words->len < 2 ? NULL :
                               mc_quote(g_ptr_array_index(args->words, 1));
 
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                "%s%s; ka %s is followed by one of: %s",
-                second ? second : "a word is missing",
-                second ? ": no such command" : "", first, group);
-    return false;
+    return mc_fail_syntax(errp, "%s%s; ka %s is followed by one of: %s",
+                          second ? second : "a word is missing",
+                          second ? ": no such command" : "", first, group);
 }
 
 /* Report a first word that is neither command nor address, with a similar
@@ -500,11 +372,16 @@ static bool fail_first(const char *word, GError *err, GError **errp)
 bool mc_parse_words(McArgs *args, const char *line, GError **errp)
 {
     if (line && strlen(line) > MC_LINE_MAX) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "the line is longer than %d bytes", MC_LINE_MAX);
+        return mc_fail_syntax(errp, "the line is longer than %d bytes",
+                              MC_LINE_MAX);
+    }
+    if (!split_words(args, line ? line : "", errp)) {
         return false;
     }
-    return split_words(args, line ? line : "", errp);
+    args->filter.spec.has_time = mc_given(args, MC_OPT_SINCE) ||
+                                 mc_given(args, MC_OPT_UNTIL);
+    args->filter.has_kind = mc_given(args, MC_OPT_KIND);
+    return true;
 }
 
 bool mc_parse(McArgs *args, const char *line, GError **errp)

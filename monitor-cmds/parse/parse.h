@@ -139,31 +139,18 @@ bool mc_sorts_sums(const McCommand *c);
 /** mc_check_sort() - set @args->sort or @args->task_sort, once @args->command
  *  is known. Return false if the command does not have the field. */
 bool mc_check_sort(McArgs *args, GError **errp);
-/** mc_fail_choice() - set the error "<quoted value>: the <what> are a, b, c",
- *  with the names @name(i) for i in [@first, @end). Return false. */
-bool mc_fail_choice(const char *value, const char *what,
-                    const char *(*name)(unsigned i), unsigned first,
-                    unsigned end, GError **errp);
-/** mc_level_name() - return (static) the name of a log level, 0 to 7. */
-const char *mc_level_name(unsigned level);
-
-/** mc_option_setters - parse the value of an option into @args, NULL for a
- *  flag */
-typedef bool McOptionSetFn(McArgs *args, const char *value, GError **errp);
-extern McOptionSetFn *const mc_option_setters[MC_OPT__COUNT];
-/* Those of values.c. */
-extern McOptionSetFn mc_set_format, mc_set_sort, mc_set_level, mc_set_module,
-                     mc_set_after, mc_set_condition, mc_set_derefs,
-                     mc_set_function, mc_set_longer, mc_set_cpu, mc_set_depth,
-                     mc_set_count, mc_set_node;
-/* Those of trace-values.c. */
-extern McOptionSetFn mc_set_size, mc_set_alloc, mc_set_ring;
-/* Those of access-values.c. */
-extern McOptionSetFn mc_set_in, mc_set_only;
-/* Those of export-values.c. */
-extern McOptionSetFn mc_set_frames, mc_set_export_value, mc_set_base;
-/* Those of fault-values.c. */
-extern McOptionSetFn mc_set_value, mc_set_times, mc_set_action;
+/** mc_set_option() - parse the value of an option that has one into @args */
+bool mc_set_option(McArgs *args, McOptionId id, const char *value,
+                   GError **errp);
+/** mc_free_options() - free the values of options */
+void mc_free_options(McArgs *args);
+bool mc_option_has_value(McOptionId id);
+/** mc_option_name() - return (static) the @i-th name that the value can be, for
+ *  all commands; NULL behind the last one */
+const char *mc_option_name(McOptionId id, unsigned i);
+/** mc_set_size(), mc_set_code() - parse sizes, and addresses of code */
+bool mc_set_size(McArgs *args, const char *value, GError **errp);
+bool mc_set_code(McArgs *args, const char *value, GError **errp);
 
 /**
  * mc_parse() - parse a command line

@@ -64,6 +64,28 @@ const char *mc_frames_name(McFrames frames)
 
 G_DEFINE_QUARK(mc-error, mc_error)
 
+bool mc_fail_syntax(GError **errp, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    g_propagate_error(errp, g_error_new_valist(MC_ERROR, MC_ERROR_SYNTAX,
+                                               format, args));
+    va_end(args);
+    return false;
+}
+
+bool mc_fail_unknown(GError **errp, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    g_propagate_error(errp, g_error_new_valist(MC_ERROR, MC_ERROR_UNKNOWN,
+                                               format, args));
+    va_end(args);
+    return false;
+}
+
 bool mc_command_begins(const McCommand *c, char *const *words, unsigned n,
                        const char **rest)
 {

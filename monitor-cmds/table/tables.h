@@ -20,6 +20,13 @@ typedef enum McErrorCode {
     MC_ERROR_CLOSED,        /* nobody reads the output any more */
 } McErrorCode;
 
+/** mc_fail_syntax() - set the error that the line is wrong, and return false;
+ *  mc_fail_unknown(): that something is not known, or not there */
+bool mc_fail_syntax(GError **errp, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
+bool mc_fail_unknown(GError **errp, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
+
 /* ---- options ------------------------------------------------------------- */
 
 typedef enum McOptionId {

@@ -459,7 +459,7 @@ static void test_rows(void)
         g_assert_cmpuint(strlen(mc_commands[i].help), <, 76);
     }
     for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
-        g_assert_true(!mc_options[i].arg == !mc_option_setters[i]);
+        g_assert_true(!mc_options[i].arg == !mc_option_has_value(i));
     }
     g_assert_nonnull(mc_help_short());
     g_assert_nonnull(mc_help_params());

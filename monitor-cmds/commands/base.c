@@ -167,11 +167,9 @@ bool mc_cmd_base(McOut *out, const McArgs *args, GError **errp)
     };
 
     if (!o.kernel) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN, "%s", out->ctx->kernel ?
-                    "the running kernel is not recognised yet" :
-                    out->ctx->why_no_kernel ? out->ctx->why_no_kernel :
-                    "no kernel file was given");
-        return false;
+        return mc_fail_unknown(errp, "%s", out->ctx->kernel ?
+                               "the running kernel is not recognised yet" :
+                               mc_why_no_kernel(out->ctx));
     }
     print_ranges(out, &o);
     print_percpu(out, &o);

@@ -200,10 +200,8 @@ static bool can_walk(const McOut *out, const McArgs *args, GError **errp)
     if (why) {
         g_set_error_literal(errp, MC_ERROR, MC_ERROR_UNKNOWN, why);
     } else if (mc_given(args, MC_OPT_CPU) && args->cpu >= vm->n_vcpus) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--cpu %" PRIu64 ": the VM's vCPUs are 0 to %u",
-                    args->cpu, vm->n_vcpus - 1);
-        return false;
+        return mc_fail_syntax(errp, "--cpu %" PRIu64 ": the VM's vCPUs are 0 "
+                              "to %u", args->cpu, vm->n_vcpus - 1);
     }
     return !why;
 }

@@ -194,10 +194,9 @@ static bool choose(Show *s, GError **errp)
     }
     if (!s->caches->len) {
         quoted = name ? mc_quote(name) : NULL;
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN, "%s%s",
-                    name ? quoted : "no cache was found",
-                    name ? ": no cache of that name, and no address of one; "
-                           "ka cache lists them" : "");
+        mc_fail_unknown(errp, "%s%s", name ? quoted : "no cache was found",
+                        name ? ": no cache of that name, and no address of "
+                               "one; ka cache lists them" : "");
     }
     return s->caches->len;
 }
@@ -514,9 +513,7 @@ static bool set_sort(Show *s, GError **errp)
     const McArgs *args = s->args;
 
     if (args->sort_word && args->name) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--sort: one cache has no order; omit it");
-        return false;
+        return mc_fail_syntax(errp, "--sort: one cache has no order; omit it");
     }
     s->sort = args->sort_word ?
               mc_find_sort_column(&mc_cache_object, args->sort_word, errp) :

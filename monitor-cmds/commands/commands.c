@@ -43,19 +43,15 @@ static bool check_long(const McArgs *args, GError **errp)
     bool other = mc_given(args, MC_OPT_JSON) || mc_given(args, MC_OPT_FORMAT);
 
     if (mc_given(args, MC_OPT_LONG) && other) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "\"%s\": the long form is for text; omit it, or %s",
-                    mc_options[MC_OPT_LONG].spelling,
-                    mc_options[mc_given(args, MC_OPT_JSON) ? MC_OPT_JSON :
-                               MC_OPT_FORMAT].spelling);
-        return false;
+        return mc_fail_syntax(errp, "\"%s\": the long form is for text; omit "
+                              "it, or %s", mc_options[MC_OPT_LONG].spelling,
+                              mc_options[mc_given(args, MC_OPT_JSON) ?
+                              MC_OPT_JSON : MC_OPT_FORMAT].spelling);
     }
     if (mc_given(args, MC_OPT_PC) && !mc_given(args, MC_OPT_JSON) &&
         !mc_given(args, MC_OPT_LONG)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "\"%s\": is for -l and -j; add one of them",
-                    mc_options[MC_OPT_PC].spelling);
-        return false;
+        return mc_fail_syntax(errp, "\"%s\": is for -l and -j; add one of them",
+                              mc_options[MC_OPT_PC].spelling);
     }
     return true;
 }
@@ -175,8 +171,8 @@ bool mc_has_only(const McArgs *args, uint64_t options, const char *why,
     uint64_t others = args->given & ~options;
 
     if (others) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s; omit %s", why,
-                    mc_options[__builtin_ctzll(others)].spelling);
+        mc_fail_syntax(errp, "%s; omit %s", why,
+                       mc_options[__builtin_ctzll(others)].spelling);
     }
     return !others;
 }

@@ -289,9 +289,8 @@ bool mc_cmd_error(McOut *out, const McArgs *args, GError **errp)
     uint64_t shown;
 
     if (args->form == MC_FORM_KASAN && mc_given(args, MC_OPT_JSON)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "\"--format kasan\" has "
-                    "no JSON form; omit -j");
-        return false;
+        return mc_fail_syntax(errp, "\"--format kasan\" has no JSON form; omit "
+                              "-j");
     }
     shown = print_errors(out, &s, args, &more);
     if (!shown && !out->closed) {

@@ -221,9 +221,8 @@ bool mc_cmd_events(McOut *out, const McArgs *args, GError **errp)
     g_autoptr(KtReplay) replay = NULL;
 
     if (!out->ctx->journal) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "only a journal contains events: ka -f FILE events");
-        return false;
+        return mc_fail_unknown(errp, "only a journal contains events: ka -f "
+                               "FILE events");
     }
     replay = kt_replay_open(out->ctx->journal, errp);
     if (!replay) {

@@ -29,16 +29,13 @@ bool mc_cmd_export(McOut *out, const McArgs *args, GError **errp)
     if (!mc_parse_format(args->name, &id, errp)) {
         return false;
     }
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "export: QEMU writes no files; use the program ka: ka -q "
-                "SOCKET export %s -o FILE", args->name);
-    return false;
+    return mc_fail_unknown(errp, "export: QEMU writes no files; use the "
+                           "program ka: ka -q SOCKET export %s -o FILE",
+                           args->name);
 }
 
 bool mc_cmd_report(McOut *out, const McArgs *args, GError **errp)
 {
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "report: QEMU writes no files; use the program ka: ka -q "
-                "SOCKET report -o FILE.html");
-    return false;
+    return mc_fail_unknown(errp, "report: QEMU writes no files; use the "
+                           "program ka: ka -q SOCKET report -o FILE.html");
 }

@@ -113,11 +113,10 @@ static bool fail_no_types(const KtTask *t, GError **errp)
     g_autofree char *task = known ?
         g_strdup_printf(" --task %" PRIu64, pid) : g_strdup("");
 
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "open files are not known: this kernel has no types "
-                "(CONFIG_DEBUG_INFO_BTF), see types=FILE; ka --cache filp "
-                "--state A%s lists the files that were opened", task);
-    return false;
+    return mc_fail_unknown(errp, "open files are not known: this kernel has no "
+                           "types (CONFIG_DEBUG_INFO_BTF), see types=FILE; ka "
+                           "--cache filp --state A%s lists the files that were "
+                           "opened", task);
 }
 
 static bool list_files(Listing *l, const KtTask *t, GError **errp)
@@ -158,19 +157,17 @@ bool mc_cmd_files(McOut *out, const McArgs *args, GError **errp)
     bool one;
 
     if (!out->ctx->vm) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"files\" needs the memory of a VM; a journal has none");
-        return false;
+        return mc_fail_unknown(errp, "\"files\" needs the memory of a VM; a "
+                               "journal has none");
     }
     tasks = kt_tasks_new(&o);
     if (!mc_tasks_choose(out->ctx, tasks, args->name, false, chosen, &one)) {
         return mc_tasks_none(out->ctx, tasks, args->name, errp);
     }
     if (!one) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "%u tasks have this name: give a pid, which ka task %s "
-                    "lists", chosen->len, args->name);
-        return false;
+        return mc_fail_unknown(errp, "%u tasks have this name: give a pid, "
+                               "which ka task %s lists", chosen->len,
+                               args->name);
     }
     return list_files(&l, chosen->pdata[0], errp);
 }

@@ -10,9 +10,8 @@
 const KtVm *mc_vm(const McOut *out, const char *word, GError **errp)
 {
     if (!out->ctx->vm) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\" needs the memory of a VM; a journal has none",
-                    word);
+        mc_fail_unknown(errp, "\"%s\" needs the memory of a VM; a journal has "
+                        "none", word);
     }
     return out->ctx->vm;
 }

@@ -166,8 +166,7 @@ static void print_state(McOut *out)
     }
     why = mc_why_nothing(out);
     if (!out->ctx->kernel) {
-        mc_out_printf(out, "no symbols: %s", out->ctx->why_no_kernel ?
-                      out->ctx->why_no_kernel : "no kernel file was given");
+        mc_out_printf(out, "no symbols: %s", mc_why_no_kernel(out->ctx));
     }
     kt_query_begin(t);
     kt_query_stats(t, &s);

@@ -281,9 +281,8 @@ static bool set_every(McOut *out, const McArgs *args, GError **errp)
 static bool has_json(const McArgs *args, GError **errp)
 {
     if (args->kmemleak && mc_given(args, MC_OPT_JSON)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "\"--format kmemleak\" "
-                    "has no JSON form; omit -j");
-        return false;
+        return mc_fail_syntax(errp, "\"--format kmemleak\" has no JSON form; "
+                              "omit -j");
     }
     return true;
 }
@@ -331,9 +330,8 @@ static bool was_scanned(McOut *out, uint64_t *us, GError **errp)
     if (kt_leak_scanned(out->ctx->tracer, us)) {
         return true;
     }
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "no scan was made yet; ka leak scan makes one");
-    return false;
+    return mc_fail_unknown(errp, "no scan was made yet; ka leak scan makes "
+                           "one");
 }
 
 typedef struct ListRow {
@@ -399,10 +397,8 @@ bool mc_cmd_leak_dump(McOut *out, const McArgs *args, GError **errp)
     live = kt_query_find(t, va, &b) && b.state == KT_BLOCK_ALLOCATED;
     kt_query_end(t);
     if (!live) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "%016" PRIx64 " is in no live block; ka show %" PRIx64
-                    " says what was there", va, va);
-        return false;
+        return mc_fail_unknown(errp, "%016" PRIx64 " is in no live block; ka "
+                               "show %" PRIx64 " says what was there", va, va);
     }
     print_kmemleak(out, &b, now_us(out));
     if (kt_leak_known(t, b.va, b.alloc_us, &hold)) {

@@ -349,11 +349,10 @@ bool mc_cmd_mod(McOut *out, const McArgs *args, GError **errp)
     g_autofree char *quoted = args->name ? mc_quote(args->name) : NULL;
 
     if (!o.kernel) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"mod\": needs symbols, which are not known%s%s",
-                    out->ctx->why_no_kernel ? ": " : "",
-                    out->ctx->why_no_kernel ? out->ctx->why_no_kernel : "");
-        return false;
+        return mc_fail_unknown(errp, "\"mod\": needs symbols, which are not "
+                               "known%s%s", out->ctx->why_no_kernel ? ": " : "",
+                               out->ctx->why_no_kernel ?
+                               out->ctx->why_no_kernel : "");
     }
     l.modules = kt_module_list_new(&o);
     l.sums = sum_up(out);
@@ -362,9 +361,8 @@ bool mc_cmd_mod(McOut *out, const McArgs *args, GError **errp)
         list_unloaded(&l);
     }
     if (args->name && !l.shown && !out->closed) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "%s: no module of this name is or was loaded", quoted);
-        return false;
+        return mc_fail_unknown(errp, "%s: no module of this name is or was "
+                               "loaded", quoted);
     }
     if (l.more) {
         mc_more(out, l.more);

@@ -118,15 +118,12 @@ static bool vm_stands(const Look *l, GError **errp)
     const char *word = l->args->command->word;
 
     if (!l->vm) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\" needs a VM; a journal has no registers", word);
-        return false;
+        return mc_fail_unknown(errp, "\"%s\" needs a VM; a journal has no "
+                               "registers", word);
     }
     if (l->vm->running) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\": the VM is running; stop it first (\"stop\", or "
-                    "Ctrl-C in the debugger)", word);
-        return false;
+        return mc_fail_unknown(errp, "\"%s\": the VM is running; stop it first "
+                               "(\"stop\", or Ctrl-C in the debugger)", word);
     }
     return true;
 }
@@ -141,10 +138,8 @@ static bool which_vcpus(const Look *l, unsigned *first, unsigned *end,
         return true;
     }
     if (l->args->cpu >= l->vm->n_vcpus) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--cpu %" PRIu64 ": the VM's vCPUs are 0 to %u",
-                    l->args->cpu, l->vm->n_vcpus - 1);
-        return false;
+        return mc_fail_syntax(errp, "--cpu %" PRIu64 ": the VM's vCPUs are 0 "
+                              "to %u", l->args->cpu, l->vm->n_vcpus - 1);
     }
     *first = l->args->cpu;
     *end = *first + 1;

@@ -151,10 +151,9 @@ bool mc_cmd_show(McOut *out, const McArgs *args, GError **errp)
 
     view_init(&v);
     if (n > AROUND_MAX) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "\"%s\": ka show prints 0 to %d neighbours on each side",
-                    mc_options[MC_OPT_LIMIT].spelling, AROUND_MAX);
-        return false;
+        return mc_fail_syntax(errp, "\"%s\": ka show prints 0 to %d neighbours "
+                              "on each side", mc_options[MC_OPT_LIMIT].spelling,
+                              AROUND_MAX);
     }
     look(out->ctx->tracer, &v, va, n);
     print_view(out, &v, va);

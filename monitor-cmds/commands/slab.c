@@ -103,10 +103,8 @@ static bool print_page(const Show *s, const char *why)
 
 static bool fail_no_slab(const Show *s, GError **errp)
 {
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "%016" PRIx64 " is in no slab; ka whatis says what it is",
-                s->args->va.lo);
-    return false;
+    return mc_fail_unknown(errp, "%016" PRIx64 " is in no slab; ka whatis says "
+                           "what it is", s->args->va.lo);
 }
 
 /* The numbers of the slab are damaged, or it is a page of KFENCE, which says
@@ -116,14 +114,12 @@ static bool fail_odd_slab(const Show *s, const KtSlab *slab, GError **errp)
     uint64_t va = s->args->va.lo;
 
     if (slab->objects == 1 && kt_slabs_in_kfence(s->s, va)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "%016" PRIx64 " is in KFENCE's pool, whose objects are in "
-                    "no slab; ka show prints the block", va);
+        mc_fail_unknown(errp, "%016" PRIx64 " is in KFENCE's pool, whose "
+                        "objects are in no slab; ka show prints the block", va);
     } else {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "the slab at %016" PRIx64 " says that it has %u objects, "
-                    "%u in use; %s has %u in a slab", slab->base,
-                    slab->objects, slab->inuse, s->c.name, s->c.per_slab);
+        mc_fail_unknown(errp, "the slab at %016" PRIx64 " says that it has %u "
+                        "objects, %u in use; %s has %u in a slab", slab->base,
+                        slab->objects, slab->inuse, s->c.name, s->c.per_slab);
     }
     return false;
 }

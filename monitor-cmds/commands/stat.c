@@ -230,8 +230,7 @@ static void set_kernel(Row *row, const McContext *ctx)
     const GsKernel *k = ctx->kernel;
 
     if (!k) {
-        row->no_kernel = ctx->why_no_kernel ? ctx->why_no_kernel :
-                                              "no kernel file was given";
+        row->no_kernel = mc_why_no_kernel(ctx);
         return;
     }
     row->banner = banner_of(k);

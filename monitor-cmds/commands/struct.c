@@ -308,11 +308,10 @@ static void print_lost(const Look *l, unsigned pointer, uint64_t value)
 
 static bool fail_mapped(const Look *l, uint64_t va, GError **errp)
 {
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "\"%s\": %016" PRIx64 " is not mapped%s", l->args->name, va,
-                l->cpu < 0 && va < gs_kernel_lowest(l->o.kernel) ?
-                "; a per-CPU pointer needs --cpu" : "");
-    return false;
+    return mc_fail_unknown(errp, "\"%s\": %016" PRIx64 " is not mapped%s",
+                           l->args->name, va,
+                           l->cpu < 0 && va < gs_kernel_lowest(l->o.kernel) ?
+                           "; a per-CPU pointer needs --cpu" : "");
 }
 
 /* @first: of several objects; only then an address that is not mapped is an
@@ -368,10 +367,8 @@ static bool print_cpu(Look *l, unsigned cpu, GError **errp)
 
     l->cpu = cpu;
     if (!kt_objects_percpu(&l->o, cpu, l->args->va.lo, &va)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "--cpu %u: there is no such CPU, or its per-CPU memory is "
-                    "not known", cpu);
-        return false;
+        return mc_fail_unknown(errp, "--cpu %u: there is no such CPU, or its "
+                               "per-CPU memory is not known", cpu);
     }
     return print_at(l, va, errp);
 }
@@ -391,8 +388,7 @@ static bool print_cpus(Look *l, GError **errp)
         }
     }
     if (!found) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "--cpu all: the per-CPU memory is not known");
+        mc_fail_unknown(errp, "--cpu all: the per-CPU memory is not known");
     }
     return found;
 }
@@ -406,16 +402,13 @@ static bool print_values(McOut *out, const McArgs *args, const GsStruct *s,
     };
 
     if (args->form == MC_FORM_PAHOLE) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--format pahole is the definition; omit the address");
-        return false;
+        return mc_fail_syntax(errp, "--format pahole is the definition; omit "
+                              "the address");
     }
     if (!l.o.vm || !l.o.kernel) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "there is no memory to read%s; the definition is known: "
-                    "omit the address", out->ctx->journal ? " in a journal" :
-                    "");
-        return false;
+        return mc_fail_unknown(errp, "there is no memory to read%s; the "
+                               "definition is known: omit the address",
+                               out->ctx->journal ? " in a journal" : "");
     }
     return args->all_cpus ? print_cpus(&l, errp) :
            mc_given(args, MC_OPT_CPU) ? print_cpu(&l, args->cpu, errp) :
@@ -459,10 +452,8 @@ bool mc_cmd_struct(McOut *out, const McArgs *args, GError **errp)
     g_autoptr(GsStruct) s = NULL;
 
     if (!k) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN, "no types are known: %s",
-                    out->ctx->why_no_kernel ? out->ctx->why_no_kernel :
-                    "no kernel file was given");
-        return false;
+        return mc_fail_unknown(errp, "no types are known: %s",
+                               mc_why_no_kernel(out->ctx));
     }
     if (strpbrk(args->name, "*?")) {
         return print_names(out, args, k, errp);

@@ -10,9 +10,8 @@
 static bool is_live(const McOut *out, const char *word, GError **errp)
 {
     if (out->ctx->journal) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\" is for a running VM; a journal is only read",
-                    word);
+        mc_fail_unknown(errp, "\"%s\" is for a running VM; a journal is only "
+                        "read", word);
     }
     return !out->ctx->journal;
 }

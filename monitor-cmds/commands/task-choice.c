@@ -120,10 +120,10 @@ bool mc_tasks_none(const McContext *ctx, const KtTasks *tasks,
     g_autofree char *quoted = mc_quote(word);
     bool known = !(tasks->unknown & 1u << KT_TASK_PID);
 
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "%s: none of %u tasks has this pid, name or address%s", quoted,
-                tasks->task->len, known ? "" : !ctx->vm ?
-                "; a journal has no memory, so pids are not known" :
-                "; without types pids are not known, see types=FILE");
-    return false;
+    return mc_fail_unknown(errp, "%s: none of %u tasks has this pid, name or "
+                           "address%s", quoted, tasks->task->len, known ? "" :
+                           !ctx->vm ?
+                           "; a journal has no memory, so pids are not known" :
+                           "; without types pids are not known, see "
+                           "types=FILE");
 }

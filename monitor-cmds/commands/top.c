@@ -129,10 +129,9 @@ static McTopTable *new_table(McOut *out, const McArgs *args, GError **errp)
                                                    NULL;
 
     if (args->by == MC_BY_MODULE && !k) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "--by module: needs symbols, which are not known%s%s",
-                    out->ctx->why_no_kernel ? ": " : "",
-                    out->ctx->why_no_kernel ? out->ctx->why_no_kernel : "");
+        mc_fail_unknown(errp, "--by module: needs symbols, which are not "
+                        "known%s%s", out->ctx->why_no_kernel ? ": " : "",
+                        out->ctx->why_no_kernel ? out->ctx->why_no_kernel : "");
         return NULL;
     }
     return mc_top_new(out->ctx->tracer, k, args->by);
@@ -276,10 +275,8 @@ static bool may_be_stray(const McArgs *args, GError **errp)
         return false;
     }
     if (args->by != MC_BY_CALLER && args->by != MC_BY_STACK) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--stray: is by caller or stack, not by %s",
-                    mc_by_name(args->by));
-        return false;
+        return mc_fail_syntax(errp, "--stray: is by caller or stack, not by %s",
+                              mc_by_name(args->by));
     }
     return true;
 }
@@ -390,9 +387,8 @@ static bool no_such_mark(const char *name, GError **errp)
 {
     g_autofree char *quoted = mc_quote(name);
 
-    g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                "%s: no such mark; ka mark lists them", quoted);
-    return false;
+    return mc_fail_unknown(errp, "%s: no such mark; ka mark lists them",
+                           quoted);
 }
 
 static bool check_name(const McOut *out, const char *name, GError **errp)
@@ -400,19 +396,15 @@ static bool check_name(const McOut *out, const char *name, GError **errp)
     g_autofree char *quoted = mc_quote(name);
 
     if (out->ctx->journal) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"mark\" is for a running VM; of a journal ka diff takes "
-                    "times: @us");
-        return false;
+        return mc_fail_unknown(errp, "\"mark\" is for a running VM; of a "
+                               "journal ka diff takes times: @us");
     }
     for (const char *p = name; *p; p++) {
         if (!g_ascii_isgraph(*p) || *name == '@' ||
             strlen(name) > KT_MARK_NAME_MAX) {
-            g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                        "%s: the name of a mark has at most %d visible ASCII "
-                        "characters, the first is no @",
-                        quoted, KT_MARK_NAME_MAX);
-            return false;
+            return mc_fail_syntax(errp, "%s: the name of a mark has at most %d "
+                                  "visible ASCII characters, the first is no @",
+                                  quoted, KT_MARK_NAME_MAX);
         }
     }
     return true;
@@ -425,9 +417,7 @@ bool mc_cmd_mark(McOut *out, const McArgs *args, GError **errp)
     const char *name = args->words->len > 1 ? args->words->pdata[1] : NULL;
 
     if (!name && drop) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "\"-d\": needs the name of a mark");
-        return false;
+        return mc_fail_syntax(errp, "\"-d\": needs the name of a mark");
     }
     if (!name) {
         if (!print_marks(out, NULL)) {
@@ -460,10 +450,8 @@ static bool add_time(McOut *out, McTopTable *table, const char *word,
         return false;
     }
     if (!out->ctx->journal) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "\"%s\": a running VM has no sums of a time; use ka mark, "
-                    "or its journal", word);
-        return false;
+        return mc_fail_unknown(errp, "\"%s\": a running VM has no sums of a "
+                               "time; use ka mark, or its journal", word);
     }
     plan.until_us = MIN(plan.until_us, out->ctx->until_us);
     r = kt_replay_open(out->ctx->journal, errp);
@@ -494,10 +482,8 @@ bool mc_cmd_diff(McOut *out, const McArgs *args, GError **errp)
     }
     table->diff = true;
     if (!mc_top_shows(table, args->sort, true)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "--sort %s: ka diff has no such field",
-                    mc_top_columns[args->sort].key);
-        return false;
+        return mc_fail_syntax(errp, "--sort %s: ka diff has no such field",
+                              mc_top_columns[args->sort].key);
     }
     if (!add_named(out, table, word[0], true, errp)) {
         return false;

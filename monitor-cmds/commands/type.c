@@ -103,9 +103,8 @@ static bool find_block(const McOut *out, uint64_t va, KtBlock *b,
     found = kt_query_find(t, va, b);
     kt_query_end(t);
     if (!found) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "%016" PRIx64 " is in no block; ka whatis %" PRIx64
-                    " says what is known", va, va);
+        mc_fail_unknown(errp, "%016" PRIx64 " is in no block; ka whatis %"
+                        PRIx64 " says what is known", va, va);
     }
     return found;
 }

@@ -11,8 +11,7 @@
 static const char *why_no_events(const McContext *ctx)
 {
     if (!ctx->kernel) {
-        return ctx->why_no_kernel ? ctx->why_no_kernel :
-               "no kernel file was given";
+        return mc_why_no_kernel(ctx);
     }
     if (!ctx->kernel_found) {
         return "the running kernel is not recognised yet";

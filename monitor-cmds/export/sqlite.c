@@ -230,8 +230,7 @@ bool mc_export_sqlite(const McExport *e, FILE *to, GError **errp)
     fill(&w);
     write_bytes(&w, to);
     if (w.failed) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN, "sqlite: %s",
-                    sqlite3_errmsg(w.db));
+        mc_fail_unknown(errp, "sqlite: %s", sqlite3_errmsg(w.db));
     }
     sqlite3_close(w.db);
     return !w.failed;

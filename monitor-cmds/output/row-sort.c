@@ -31,8 +31,7 @@ const McColumn *mc_find_sort_column(const McObject *object, const char *key,
         }
         g_string_append_printf(keys, "%s%s", i ? ", " : "", c->key);
     }
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                "--sort %s: the fields are %s", quoted, keys->str);
+    mc_fail_syntax(errp, "--sort %s: the fields are %s", quoted, keys->str);
     return NULL;
 }
 

@@ -108,17 +108,13 @@ static bool check_needs(const Job *job, GError **errp)
     const uint64_t others = args->given & refused(job->format);
 
     if (others) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "export %s: has no use for one of the options; omit %s",
-                    args->name,
-                    mc_options[__builtin_ctzll(others)].spelling);
-        return false;
+        return mc_fail_syntax(errp, "export %s: has no use for one of the "
+                              "options; omit %s", args->name,
+                              mc_options[__builtin_ctzll(others)].spelling);
     }
     if (mc_export_needs_journal(job->format) && !job->what->file) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "export %s: needs a journal (ka -f FILE), because it has "
-                    "events", args->name);
-        return false;
+        return mc_fail_unknown(errp, "export %s: needs a journal (ka -f FILE), "
+                               "because it has events", args->name);
     }
     return true;
 }
@@ -131,25 +127,21 @@ static bool check_args(Job *job, GError **errp)
         return false;
     }
     if (args->frames == MC_FRAMES_LINE && !job->what->lines) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "--frames line: neither a journal nor a VM has lines of "
-                    "source; name the kernel's debug information: ka --vmlinux "
-                    "FILE ... export");
-        return false;
+        return mc_fail_unknown(errp, "--frames line: neither a journal nor a "
+                               "VM has lines of source; name the kernel's "
+                               "debug information: ka --vmlinux FILE ... "
+                               "export");
     }
     if (args->frames == MC_FRAMES_LINE &&
         mc_export_needs_journal(job->format)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "export %s: has no lines of source; use --frames function "
-                    "or offset", args->name);
-        return false;
+        return mc_fail_unknown(errp, "export %s: has no lines of source; use "
+                               "--frames function or offset", args->name);
     }
     if (mc_export_formats[job->format].kind == MC_EXPORT_IS_BINARY &&
         !job->what->path && isatty(STDOUT_FILENO)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_UNKNOWN,
-                    "export %s: the file is binary; write it with -o FILE%s",
-                    args->name, mc_export_formats[job->format].suffix);
-        return false;
+        return mc_fail_unknown(errp, "export %s: the file is binary; write it "
+                               "with -o FILE%s", args->name,
+                               mc_export_formats[job->format].suffix);
     }
     return check_needs(job, errp);
 }

@@ -44,9 +44,7 @@ static bool fail(const Parser *p, GError **errp, const char *format, ...)
     va_start(ap, format);
     text = g_strdup_vprintf(format, ap);
     va_end(ap);
-    g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX, "%s:%u: %s", p->s->name,
-                p->line, text);
-    return false;
+    return mc_fail_syntax(errp, "%s:%u: %s", p->s->name, p->line, text);
 }
 
 /* ---- blocks -------------------------------------------------------------- */
@@ -344,14 +342,14 @@ McScript *mc_script_new(const char *text, size_t len, const char *name,
     g_array_set_clear_func(s->blocks, clear_block);
     add_block(s, MC_MOMENT_FOUND, NULL, 0);
     if (len > FILE_MAX) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "%s: a script has at most %u bytes", name, FILE_MAX);
+        mc_fail_syntax(errp, "%s: a script has at most %u bytes", name,
+                       FILE_MAX);
         return NULL;
     }
     if (module && !is_module_name(module)) {
-        g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,
-                    "script-module=%s: the name of a module has 1 to %u "
-                    "letters, digits, \"_\" and \"-\"", module, MODULE_MAX);
+        mc_fail_syntax(errp, "script-module=%s: the name of a module has 1 to "
+                       "%u letters, digits, \"_\" and \"-\"", module,
+                       MODULE_MAX);
         return NULL;
     }
     return parse(&p, text, len, errp) ? g_steal_pointer(&s) : NULL;

@@ -471,12 +471,9 @@ void mc_print_history(McOut *out, uint64_t va, const KtBlock *shown)
 static void print_none(McOut *out, const McArgs *args, const char *what)
 {
     g_autofree char *why = mc_why_nothing(out);
-    g_autofree char *text = NULL;
 
-    text = g_strconcat("no blocks", what,
-                       mc_filter_is_set(&args->filter) ?
-                       " that match the options" : "", why, NULL);
-    mc_remark(out, text);
+    mc_remarkf(out, "no blocks%s%s%s", what, mc_filter_is_set(&args->filter) ?
+               " that match the options" : "", why);
 }
 
 static void finish(McOut *out, const McArgs *args, uint64_t shown,

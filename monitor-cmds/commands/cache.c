@@ -299,16 +299,11 @@ static void print_row(const Show *s, const McObject *object, McCacheRow *row)
 static void print_rows(const Show *s, const McObject *object, GArray *rows,
                        uint64_t limit)
 {
-    uint64_t n = MIN(rows->len, limit);
-
     if (s->sort) {
         mc_sort_rows(s->out, s->sort, rows);
     }
-    for (unsigned i = 0; i < n && !s->out->closed; i++) {
+    for (unsigned i = 0; mc_goes_on(s->out, i, rows->len, limit); i++) {
         print_row(s, object, &g_array_index(rows, McCacheRow, i));
-    }
-    if (n < rows->len) {
-        mc_more(s->out, rows->len - n);
     }
 }
 
@@ -420,17 +415,13 @@ static void print_letters(const Show *s)
 {
     g_autoptr(KtSlabListing) l = kt_slab_listing_new(s->s, s->c);
     g_autoptr(GPtrArray) slabs = NULL;
-    uint64_t n;
 
     kt_slab_listing_add_map(l);
     slabs = kt_slab_listing_slabs(l);
-    n = MIN(slabs->len, s->args->limit);
-    for (unsigned i = 0; i < n && !s->out->closed; i++) {
+    for (unsigned i = 0;
+         mc_goes_on(s->out, i, slabs->len, s->args->limit); i++) {
         mc_slab_print_letters(s->out, s->s, s->c, slabs->pdata[i],
                               KT_NO_SLOT);
-    }
-    if (n < slabs->len) {
-        mc_more(s->out, slabs->len - n);
     }
 }
 

@@ -317,7 +317,6 @@ static bool classify(McOut *out, const McArgs *args, GArray *blocks)
         .progress = mc_on_progress, .opaque = &progress,
     };
     g_autoptr(GError) err = NULL;
-    g_autofree char *line = NULL;
 
     if (!plan.vm || !blocks->len) {
         return plan.vm;
@@ -325,9 +324,8 @@ static bool classify(McOut *out, const McArgs *args, GArray *blocks)
     if (kt_leak_classify(out->ctx->tracer, &plan, blocks, &err)) {
         return true;
     }
-    line = g_strdup_printf("it is not known which blocks are in use: %s",
-                           err->message);
-    mc_remark(out, line);
+    mc_remarkf(out, "it is not known which blocks are in use: %s",
+               err->message);
     return false;
 }
 
@@ -397,7 +395,6 @@ static void print_rows(McOut *out, const Report *r, uint64_t *shown,
 static void print_nothing(McOut *out, const McArgs *args)
 {
     g_autofree char *quoted = args->name ? mc_quote(args->name) : NULL;
-    g_autofree char *text = NULL;
     bool loaded;
 
     if (!args->name) {
@@ -407,10 +404,8 @@ static void print_nothing(McOut *out, const McArgs *args)
     kt_query_begin(out->ctx->tracer);
     loaded = kt_query_module_loaded(out->ctx->tracer, args->name);
     kt_query_end(out->ctx->tracer);
-    text = g_strdup_printf(loaded ? "module %s is loaded; it is checked "
-                           "when it is unloaded" :
-                           "no module %s was unloaded", quoted);
-    mc_remark(out, text);
+    mc_remarkf(out, loaded ? "module %s is loaded; it is checked when it is "
+               "unloaded" : "no module %s was unloaded", quoted);
 }
 
 bool mc_cmd_leak_module(McOut *out, const McArgs *args, GError **errp)

@@ -137,14 +137,8 @@ static void print_group(McOut *out, const Group *g)
 static void print_groups(McOut *out, const McArgs *args, GArray *groups)
 {
     g_array_sort(groups, by_time);
-    for (unsigned i = 0; i < groups->len && !out->closed; i++) {
-        const Group *g = &g_array_index(groups, Group, i);
-
-        if (i == args->limit) {
-            mc_more(out, groups->len - i);
-            return;
-        }
-        print_group(out, g);
+    for (unsigned i = 0; mc_goes_on(out, i, groups->len, args->limit); i++) {
+        print_group(out, &g_array_index(groups, Group, i));
     }
 }
 
@@ -176,11 +170,7 @@ static void print_as_kmemleak(McOut *out, const McArgs *args,
 {
     uint64_t now = now_us(out);
 
-    for (unsigned i = 0; i < leaks->len && !out->closed; i++) {
-        if (i == args->limit) {
-            mc_more(out, leaks->len - i);
-            return;
-        }
+    for (unsigned i = 0; mc_goes_on(out, i, leaks->len, args->limit); i++) {
         print_kmemleak(out, &g_array_index(leaks, KtLeak, i).block, now);
     }
 }
@@ -211,10 +201,8 @@ static char *describe(const KtLeakReport *r, unsigned stacks, uint64_t bytes)
 static void print_missing(McOut *out, const KtLeakReport *r)
 {
     for (unsigned i = 0; i < r->missing->len; i++) {
-        const char *what = g_ptr_array_index(r->missing, i);
-        g_autofree char *line = g_strconcat("not searched: ", what, NULL);
-
-        mc_remark(out, line);
+        mc_remarkf(out, "not searched: %s",
+                   (const char *)g_ptr_array_index(r->missing, i));
     }
 }
 

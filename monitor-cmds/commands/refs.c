@@ -115,36 +115,29 @@ static void print_ref(McOut *out, const KtRef *r, uint64_t lo)
     }
 }
 
-static void find_margin(McOut *out, const GArray *refs)
+static void set_margin(McOut *out, const GArray *refs)
 {
-    unsigned width = MC_MARGIN;
-
+    out->margin = MC_MARGIN;
     for (unsigned i = 0; i < refs->len; i++) {
         const KtRef *r = &g_array_index(refs, KtRef, i);
-        unsigned digits = 1;
 
-        for (uint64_t off = r->va - r->owner.va; off >> 4; off >>= 4) {
-            digits++;
+        if (r->place == KT_PLACE_BLOCK) {
+            mc_set_margin(out, r->va - r->owner.va);
         }
-        width = r->place == KT_PLACE_BLOCK ?
-                MAX(width, digits + (unsigned)strlen("> + ")) : width;
     }
-    out->margin = width;
 }
 
 static void print_refs(McOut *out, const McArgs *args, const GArray *refs,
                        uint64_t lo, uint64_t more)
 {
-    find_margin(out, refs);
-    for (unsigned i = 0; i < refs->len && !out->closed; i++) {
-        if (i == args->limit) {
-            more += refs->len - i;
-            break;
-        }
+    uint64_t n = MIN(refs->len, args->limit);
+
+    set_margin(out, refs);
+    for (unsigned i = 0; i < n && !out->closed; i++) {
         print_ref(out, &g_array_index(refs, KtRef, i), lo);
     }
-    if (more) {
-        mc_more(out, more);
+    if (more + refs->len > n) {
+        mc_more(out, more + refs->len - n);
     }
 }
 

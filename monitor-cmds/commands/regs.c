@@ -188,32 +188,11 @@ static bool wanted(const Look *l, const Spot *s)
     return mc_filter_block(&l->args->filter, &s->block, false);
 }
 
-/* Return the width of the margin, which must fit "> +<offset> ". */
-static unsigned margin_for(const Look *l)
-{
-    unsigned width = MC_MARGIN;
-
-    for (unsigned i = 0; i < l->spots->len; i++) {
-        const Spot *s = &g_array_index(l->spots, Spot, i);
-        unsigned w = strlen("> + ") + 1;
-
-        for (uint64_t off = s->place.value - s->block.va; off >> 4;
-             off >>= 4) {
-            w++;
-        }
-        width = MAX(width, w);
-    }
-    return width;
-}
-
 /* Print that there is no row. @holders: the first words of this line. */
 static void print_none(const Look *l, const char *holders)
 {
-    g_autofree char *text = g_strconcat(
-        holders, " points into a block", l->spots->len ?
-        " that matches the options" : ", live or freed", NULL);
-
-    mc_remark(l->out, text);
+    mc_remarkf(l->out, "%s points into a block%s", holders, l->spots->len ?
+               " that matches the options" : ", live or freed");
 }
 
 static void print_spots(Look *l, const char *holders)
@@ -221,7 +200,11 @@ static void print_spots(Look *l, const char *holders)
     McOut *out = l->out;
     uint64_t shown = 0, more = 0;
 
-    out->margin = margin_for(l);
+    for (unsigned i = 0; i < l->spots->len; i++) {
+        const Spot *s = &g_array_index(l->spots, Spot, i);
+
+        mc_set_margin(out, s->place.value - s->block.va);
+    }
     for (unsigned i = 0; i < l->spots->len && !out->closed; i++) {
         const Spot *s = &g_array_index(l->spots, Spot, i);
 

@@ -110,27 +110,12 @@ static void look(KtTracer *t, View *v, uint64_t va, unsigned n)
     kt_query_end(t);
 }
 
-/* Return the width of the margin, which must fit "> +<offset> ". */
-static unsigned margin_for(const View *v, uint64_t va)
-{
-    unsigned width = strlen("> + ") + 1;
-
-    for (uint64_t off = v->has_hit ? va - v->hit.va : 0; off >> 4; off >>= 4) {
-        width++;
-    }
-    return MAX(width, MC_MARGIN);
-}
-
-static void print_row(McOut *out, GArray *rows, unsigned i)
-{
-    mc_print_block(out, &g_array_index(rows, KtBlock, i));
-}
-
 static void print_view(McOut *out, const View *v, uint64_t va)
 {
-    out->margin = out->width[0] = margin_for(v, va);
+    mc_set_margin(out, v->has_hit ? va - v->hit.va : 0);
+    out->width[0] = out->margin;
     for (unsigned i = v->before->len; i-- > 0;) {
-        print_row(out, v->before, i);
+        mc_print_block(out, &g_array_index(v->before, KtBlock, i));
     }
     if (v->has_hit) {
         mc_print(out, &mc_block_object, &(McBlockRow) {
@@ -139,7 +124,7 @@ static void print_view(McOut *out, const View *v, uint64_t va)
         mc_print(out, &miss_object, &(MissRow) { va });
     }
     for (unsigned i = 0; i < v->after->len; i++) {
-        print_row(out, v->after, i);
+        mc_print_block(out, &g_array_index(v->after, KtBlock, i));
     }
 }
 
@@ -163,9 +148,8 @@ bool mc_cmd_show(McOut *out, const McArgs *args, GError **errp)
         mc_print(out, &past_object, &(PastRow) { va, v.past });
     } else if (v.empty) {
         g_autofree char *why = mc_why_nothing(out);
-        g_autofree char *text = g_strconcat("no blocks at all", why, NULL);
 
-        mc_remark(out, text);
+        mc_remarkf(out, "no blocks at all%s", why);
     }
     return true;
 }

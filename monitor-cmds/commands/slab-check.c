@@ -132,11 +132,7 @@ static void print_finding(McOut *out, const KtSlabFinding *f)
 static void print_findings(McOut *out, const McArgs *args,
                            const GArray *findings)
 {
-    for (unsigned i = 0; i < findings->len && !out->closed; i++) {
-        if (i == args->limit) {
-            mc_more(out, findings->len - i);
-            return;
-        }
+    for (unsigned i = 0; mc_goes_on(out, i, findings->len, args->limit); i++) {
         print_finding(out, &g_array_index(findings, KtSlabFinding, i));
     }
 }
@@ -153,10 +149,7 @@ static void print_missing(McOut *out, const KtSlabReport *r)
                   "known how free pointers are stored");
     }
     if (r->why) {
-        g_autofree char *line = g_strconcat(
-            "not compared with the map: ", r->why, NULL);
-
-        mc_remark(out, line);
+        mc_remarkf(out, "not compared with the map: %s", r->why);
     }
 }
 

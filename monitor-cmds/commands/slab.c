@@ -78,24 +78,19 @@ static bool print_page(const Show *s, const char *why)
 {
     const McContext *ctx = s->out->ctx;
     unsigned shift = ctx->kernel ? gs_kernel_page_shift(ctx->kernel) : 12;
-    uint64_t lo = s->args->va.lo >> shift << shift, n;
+    uint64_t lo = s->args->va.lo >> shift << shift;
     g_autoptr(GArray) blocks = g_array_new(FALSE, FALSE, sizeof(KtBlock));
-    g_autofree char *text = NULL;
 
     kt_query_begin(ctx->tracer);
     kt_query_range(ctx->tracer, lo, lo + (1ull << shift) - 1, add_block,
                    blocks);
     kt_query_end(ctx->tracer);
-    n = MIN(blocks->len, s->args->limit);
-    for (unsigned i = 0; i < n && !s->out->closed; i++) {
+    for (unsigned i = 0;
+         mc_goes_on(s->out, i, blocks->len, s->args->limit); i++) {
         print_block(s, &g_array_index(blocks, KtBlock, i));
     }
-    if (n < blocks->len) {
-        mc_more(s->out, blocks->len - n);
-    }
-    text = g_strdup_printf("%u blocks in the page %016" PRIx64 "; %s",
-                           blocks->len, lo, why);
-    mc_remark(s->out, text);
+    mc_remarkf(s->out, "%u blocks in the page %016" PRIx64 "; %s", blocks->len,
+               lo, why);
     return true;
 }
 
@@ -171,16 +166,6 @@ static void print_header(const Show *s)
         place, s->slab->listed });
 }
 
-static unsigned margin_for(const Show *s)
-{
-    unsigned width = strlen("> + ") + 1;
-
-    for (uint64_t off = s->c.size; off >> 4; off >>= 4) {
-        width++;
-    }
-    return MAX(width, MC_MARGIN);
-}
-
 static void print_slots(const Show *s)
 {
     KtTracer *t = s->out->ctx->tracer;
@@ -188,15 +173,13 @@ static void print_slots(const Show *s)
     uint64_t n = MIN(slots->len, s->args->limit);
 
     mc_slots_find_blocks(t, slots, 0, n);
-    s->out->margin = margin_for(s);
-    for (unsigned i = 0; i < n && !s->out->closed; i++) {
+    mc_set_margin(s->out, s->c.size);
+    for (unsigned i = 0;
+         mc_goes_on(s->out, i, slots->len, s->args->limit); i++) {
         const McSlotAt *slot = &g_array_index(slots, McSlotAt, i);
 
         mc_slot_print(s->out, slot, i == s->hit ? s->args->va.lo : 0, true);
         print_past(s, slot->va);
-    }
-    if (n < slots->len) {
-        mc_more(s->out, slots->len - n);
     }
 }
 

@@ -283,12 +283,10 @@ static void print_tail(const Look *l, McStructRows *rows,
     }
     mc_struct_rows_print(rows);
     if (words && !l->out->verbose) {
-        g_autofree char *text = g_strdup_printf(
-            "%zu bytes of the block follow, %zu %s not zero; -v prints %s",
-            copy->tail_len, words, words == 1 ? "word is" : "words are",
-            words == 1 ? "it" : "them");
-
-        mc_remark(l->out, text);
+        mc_remarkf(l->out, "%zu bytes of the block follow, %zu %s not zero; -v "
+                   "prints %s", copy->tail_len, words,
+                   words == 1 ? "word is" : "words are",
+                   words == 1 ? "it" : "them");
     }
 }
 

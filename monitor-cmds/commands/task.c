@@ -331,17 +331,13 @@ static void print_summary(const Listing *l)
 
 static void print_list(Listing *l)
 {
-    uint64_t n = MIN(l->chosen->len, l->args->limit);
-
     g_ptr_array_sort_with_data(l->chosen, compare, (gpointer)l->args);
-    for (unsigned i = 0; i < n && !l->out->closed; i++) {
+    for (unsigned i = 0;
+         mc_goes_on(l->out, i, l->chosen->len, l->args->limit); i++) {
         print_task(l, l->chosen->pdata[i]);
         if (l->one) {
             print_objects(l->out, l->chosen->pdata[i]);
         }
-    }
-    if (n < l->chosen->len && !l->out->closed) {
-        mc_more(l->out, l->chosen->len - n);
     }
 }
 
@@ -361,9 +357,8 @@ bool mc_cmd_task(McOut *out, const McArgs *args, GError **errp)
     }
     if (!any) {
         g_autofree char *why = mc_why_nothing(out);
-        g_autofree char *text = g_strconcat("no tasks", why, NULL);
 
-        mc_remark(out, text);
+        mc_remarkf(out, "no tasks%s", why);
         return true;
     }
     print_list(&l);

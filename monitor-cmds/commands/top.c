@@ -146,20 +146,16 @@ static void print_table(McOut *out, const McArgs *args, McTopTable *table)
     unsigned n = MIN(rows->len, limit);
 
     mc_print_top_head(out, table, rows, n);
-    for (unsigned i = 0; i < n && !out->closed; i++) {
+    for (unsigned i = 0; mc_goes_on(out, i, rows->len, limit); i++) {
         mc_print_top_row(out, table, rows->pdata[i]);
-    }
-    if (n < rows->len && !out->closed) {
-        mc_more(out, rows->len - n);
     }
     if (!rows->len && !out->closed) {
         g_autofree char *why = mc_why_nothing(out);
-        g_autofree char *text = g_strconcat(
-            table->diff ? "nothing was allocated or freed in between" :
-            "nothing was allocated", mc_filter_is_set(&args->filter) ?
-            " that matches the options" : "", why, NULL);
 
-        mc_remark(out, text);
+        mc_remarkf(out, "%s%s%s", table->diff ?
+                   "nothing was allocated or freed in between" :
+                   "nothing was allocated", mc_filter_is_set(&args->filter) ?
+                   " that matches the options" : "", why);
     }
 }
 
@@ -297,13 +293,11 @@ static bool list_strays(McOut *out, const McArgs *args, GError **errp)
         join_callers(t, list);
     }
     g_array_sort_with_data(list, compare_strays, t);
-    for (unsigned i = 0; i < MIN(list->len, limit) && !out->closed; i++) {
+    for (unsigned i = 0; mc_goes_on(out, i, list->len, limit); i++) {
         mc_print_top_stray(out, &g_array_index(list, KtStray, i),
-                    args->by == MC_BY_STACK);
+                           args->by == MC_BY_STACK);
     }
-    if (list->len > limit && !out->closed) {
-        mc_more(out, list->len - limit);
-    } else if (!list->len) {
+    if (!list->len) {
         mc_remark(out, "no frees without a recorded allocation");
     }
     return true;

@@ -26,10 +26,8 @@ static void add_pointers(McOut *out, const KtObjects *o, const KtBlock *b,
     uint64_t more, bytes;
 
     if (!kt_refs(o->tracer, &plan, b->va, b->va, &refs, &more, &bytes, &err)) {
-        g_autofree char *text = g_strconcat("pointers to the block were not "
-                                            "searched: ", err->message, NULL);
-
-        mc_remark(out, text);
+        mc_remarkf(out, "pointers to the block were not searched: %s",
+                   err->message);
         return;
     }
     for (unsigned i = 0; i < refs->len; i++) {

@@ -87,6 +87,35 @@ void mc_remark(McOut *o, const char *text)
     }
 }
 
+void mc_remarkf(McOut *o, const char *format, ...)
+{
+    g_autofree char *text = NULL;
+    va_list args;
+
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    mc_remark(o, text);
+}
+
+bool mc_goes_on(McOut *o, uint64_t i, uint64_t n, uint64_t limit)
+{
+    if (i == limit && i < n && !o->closed) {
+        mc_more(o, n - i);
+    }
+    return i < MIN(n, limit) && !o->closed;
+}
+
+void mc_set_margin(McOut *o, uint64_t offset)
+{
+    unsigned width = sizeof("> + ");
+
+    for (; offset >> 4; offset >>= 4) {
+        width++;
+    }
+    o->margin = MAX(o->margin, MAX(width, MC_MARGIN));
+}
+
 void mc_fail(McOut *o, const char *text)
 {
     if (o->json) {

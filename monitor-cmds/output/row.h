@@ -222,6 +222,13 @@ void mc_more(McOut *o, uint64_t n);
 /** mc_remark() - print a line of text; nothing in JSON, such as for a listing
  *  without rows */
 void mc_remark(McOut *o, const char *text);
+void mc_remarkf(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/** mc_goes_on() - return true if a listing of @n rows prints row @i, too. Say
+ *  how many rows the limit excludes if this is the first of them. */
+bool mc_goes_on(McOut *o, uint64_t i, uint64_t n, uint64_t limit);
+/** mc_set_margin() - make the margin as wide as "> +<offset> " needs, if it is
+ *  smaller */
+void mc_set_margin(McOut *o, uint64_t offset);
 /** mc_fail() - print that the input is bad */
 void mc_fail(McOut *o, const char *text);
 

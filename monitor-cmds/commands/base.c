@@ -162,9 +162,7 @@ static void print_modules(McOut *out, const GsKernel *k)
 
 bool mc_cmd_base(McOut *out, const McArgs *args, GError **errp)
 {
-    const KtObjects o = {
-        out->ctx->tracer, mc_symbols(out->ctx), out->ctx->vm,
-    };
+    const KtObjects o = mc_objects(out);
 
     if (!o.kernel) {
         return mc_fail_unknown(errp, "%s", out->ctx->kernel ?

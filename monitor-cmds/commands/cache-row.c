@@ -103,7 +103,8 @@ MC_WHEN(has_no_units)
     return is_list(o, row) && !has_units(o, row);
 }
 
-static const McColumn list_columns[] = {
+const McObject mc_free_list_object = MC_LINE_OBJECT("free_list",
+    "ka cache of one cache",
     MC_KEY(NULL, McFreeListRow, owner, TEXT, "%", NULL, .when = is_list),
     MC_KEY(NULL, McFreeListRow, number, NUMBER, "%", NULL, .when = is_list),
     MC_KEY(NULL, McFreeListRow, name, TEXT, " %", NULL, .when = is_list),
@@ -125,9 +126,4 @@ static const McColumn list_columns[] = {
            .when = has_units),
     MC_COLUMN(McFreeListRow, next, POINTER, " next=%",
               "the object that is handed out next",
-              .flags = MC_ZERO | MC_OMIT),
-    MC_END
-};
-const McObject mc_free_list_object = {
-    "free_list", "ka cache of one cache", { list_columns }, .line = true,
-};
+              .flags = MC_ZERO | MC_OMIT));

@@ -64,13 +64,7 @@ static bool has_sums(const McCommand *c)
 
 static void set_long_form(McOut *out, const McArgs *args)
 {
-    KtTracer *t = out->ctx->tracer;
-    KtStats s;
-
-    kt_query_begin(t);
-    kt_query_stats(t, &s);
-    kt_query_end(t);
-    out->newest_us = s.last_us;
+    out->newest_us = mc_stats(out).last_us;
     out->long_form = true;
     out->verbose |= !has_sums(args->command);
     out->symbols = mc_symbols(out->ctx);

@@ -63,6 +63,13 @@ char *mc_range_text(const McRange *r);
  *  error */
 const KtVm *mc_vm(const McOut *out, const char *word, GError **errp);
 
+/** mc_objects() - return what finds objects of the kernel */
+KtObjects mc_objects(const McOut *out);
+/** mc_find_block() - find the block at @va. mc_stats() - copy the tracer's
+ *  figures. Both take the tracer's lock. */
+bool mc_find_block(const McOut *out, uint64_t va, KtBlock *b);
+KtStats mc_stats(const McOut *out);
+
 /** mc_read_guest() - read the guest's memory at @va, as some vCPU maps it.
  *  Return false if no vCPU maps it. */
 bool mc_read_guest(const McOut *out, uint64_t va, void *buf, size_t len);
@@ -78,6 +85,8 @@ typedef struct McProgress {
 /** mc_on_progress() - callback for KtLeakPlan.progress; @opaque is an
  *  McProgress. Return false if nobody reads the output any more. */
 bool mc_on_progress(void *opaque, uint64_t bytes);
+/** mc_leak_plan() - return the plan of a search of @vm, and begin @p */
+KtLeakPlan mc_leak_plan(McOut *out, const KtVm *vm, bool quiet, McProgress *p);
 
 /* ---- instruction --------------------------------------------------------- */
 

@@ -96,13 +96,6 @@ MC_OBJECTS(mc_error_objects,
 
 /* ---- what is not in the list --------------------------------------------- */
 
-static void copy_stats(const McOut *out, KtStats *stats)
-{
-    kt_query_begin(out->ctx->tracer);
-    kt_query_stats(out->ctx->tracer, stats);
-    kt_query_end(out->ctx->tracer);
-}
-
 static void add_reason(GString *s, const char *reason)
 {
     g_string_append_printf(s, "%s%s", s->len ? "; " : "", reason);
@@ -185,7 +178,7 @@ static void print_head(McOut *out)
     g_autofree char *text = NULL;
     KtStats stats;
 
-    copy_stats(out, &stats);
+    stats = mc_stats(out);
     why = why_incomplete(out, &stats);
     if (why) {
         text = g_strconcat("not all errors are known: ", why, NULL);
@@ -202,7 +195,7 @@ static void print_clean(McOut *out, const Errors *s, const McArgs *args)
     g_autofree char *why = NULL;
     KtStats stats;
 
-    copy_stats(out, &stats);
+    stats = mc_stats(out);
     why = why_incomplete(out, &stats);
     if (args->has_va) {
         g_autofree char *range = mc_range_text(&args->va);

@@ -121,8 +121,7 @@ static bool fail_no_types(const KtTask *t, GError **errp)
 
 static bool list_files(Listing *l, const KtTask *t, GError **errp)
 {
-    KtObjects o = { l->out->ctx->tracer, mc_symbols(l->out->ctx),
-                    l->out->ctx->vm };
+    KtObjects o = mc_objects(l->out);
     uint64_t files;
     const char *why;
 
@@ -147,7 +146,7 @@ static bool list_files(Listing *l, const KtTask *t, GError **errp)
 
 bool mc_cmd_files(McOut *out, const McArgs *args, GError **errp)
 {
-    KtObjects o = { out->ctx->tracer, mc_symbols(out->ctx), out->ctx->vm };
+    KtObjects o = mc_objects(out);
     g_autoptr(KtTasks) tasks = NULL;
     g_autoptr(GPtrArray) chosen = g_ptr_array_new();
     Listing l = {

@@ -168,9 +168,7 @@ static void print_state(McOut *out)
     if (!out->ctx->kernel) {
         mc_out_printf(out, "no symbols: %s", mc_why_no_kernel(out->ctx));
     }
-    kt_query_begin(t);
-    kt_query_stats(t, &s);
-    kt_query_end(t);
+    s = mc_stats(out);
     mc_out_printf(out, "now: tracing is %s, %" PRIu64 " live blocks, %" PRIu64
                   " errors%s", kt_tracer_enabled(t) ? "on" : "off",
                   s.live_blocks, s.errors, why);

@@ -309,13 +309,9 @@ static GArray *list_blocks(McOut *out, const McArgs *args)
  * blocks stay unknown. Return true if it is known. */
 static bool classify(McOut *out, const McArgs *args, GArray *blocks)
 {
-    McProgress progress = { out, mc_given(args, MC_OPT_JSON),
-                            g_get_monotonic_time() };
-    KtLeakPlan plan = {
-        .vm = out->ctx->vm, .kernel = out->ctx->kernel_found ?
-                                      out->ctx->kernel : NULL,
-        .progress = mc_on_progress, .opaque = &progress,
-    };
+    McProgress progress;
+    KtLeakPlan plan = mc_leak_plan(out, out->ctx->vm,
+                                   mc_given(args, MC_OPT_JSON), &progress);
     g_autoptr(GError) err = NULL;
 
     if (!plan.vm || !blocks->len) {

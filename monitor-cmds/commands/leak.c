@@ -155,20 +155,10 @@ static void print_kmemleak(McOut *out, const KtBlock *b, uint64_t now_us)
     mc_print_kmemleak(out, b, now_us, readable ? data : NULL, len);
 }
 
-static uint64_t now_us(const McOut *out)
-{
-    KtStats s;
-
-    kt_query_begin(out->ctx->tracer);
-    kt_query_stats(out->ctx->tracer, &s);
-    kt_query_end(out->ctx->tracer);
-    return s.last_us;
-}
-
 static void print_as_kmemleak(McOut *out, const McArgs *args,
                               const GArray *leaks)
 {
-    uint64_t now = now_us(out);
+    uint64_t now = mc_stats(out).last_us;
 
     for (unsigned i = 0; mc_goes_on(out, i, leaks->len, args->limit); i++) {
         print_kmemleak(out, &g_array_index(leaks, KtLeak, i).block, now);
@@ -277,17 +267,14 @@ static bool has_json(const McArgs *args, GError **errp)
 
 bool mc_cmd_leak_scan(McOut *out, const McArgs *args, GError **errp)
 {
-    McProgress progress = { out, mc_given(args, MC_OPT_JSON) || args->kmemleak,
-                          g_get_monotonic_time() };
+    McProgress progress;
     g_auto(KtLeakReport) report = { 0 };
     g_auto(Groups) groups = { 0 };
-    KtLeakPlan plan = {
-        .vm = mc_vm(out, "leak scan", errp), .kernel = out->ctx->kernel_found ?
-                                                      out->ctx->kernel : NULL,
-        .no_stacks = mc_given(args, MC_OPT_NO_STACKS),
-        .progress = mc_on_progress, .opaque = &progress,
-    };
+    KtLeakPlan plan = mc_leak_plan(
+        out, mc_vm(out, "leak scan", errp), mc_given(args, MC_OPT_JSON) ||
+        args->kmemleak, &progress);
 
+    plan.no_stacks = mc_given(args, MC_OPT_NO_STACKS);
     if (!plan.vm) {
         return false;
     }
@@ -376,19 +363,15 @@ bool mc_cmd_leak_dump(McOut *out, const McArgs *args, GError **errp)
     uint64_t va = args->va.lo, us;
     KtLeakHold hold;
     KtBlock b;
-    bool live;
 
     if (!was_scanned(out, &us, errp)) {
         return false;
     }
-    kt_query_begin(t);
-    live = kt_query_find(t, va, &b) && b.state == KT_BLOCK_ALLOCATED;
-    kt_query_end(t);
-    if (!live) {
+    if (!mc_find_block(out, va, &b) || b.state != KT_BLOCK_ALLOCATED) {
         return mc_fail_unknown(errp, "%016" PRIx64 " is in no live block; ka "
                                "show %" PRIx64 " says what was there", va, va);
     }
-    print_kmemleak(out, &b, now_us(out));
+    print_kmemleak(out, &b, mc_stats(out).last_us);
     if (kt_leak_known(t, b.va, b.alloc_us, &hold)) {
         mc_out_printf(out, "the scan at %" PRIu64 "us reported it: leak[%s]",
                       us, kt_leak_hold_name(hold));

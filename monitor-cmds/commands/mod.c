@@ -131,17 +131,13 @@ typedef struct EndRow {
     unsigned modules, only_table, only_list;
 } EndRow;
 
-static const McColumn end_columns[] = {
+static const McObject end_object = MC_LINE_OBJECT("loaded_modules",
+    "ka mod, at the end",
     MC_COLUMN(EndRow, modules, NUMBER, NULL, "how many are loaded"),
     MC_COLUMN(EndRow, only_table, NUMBER, NULL,
               "hidden from the kernel's list", .flags = MC_MOST),
     MC_COLUMN(EndRow, only_list, NUMBER, NULL, "their load was not seen",
-              .flags = MC_MOST),
-    MC_END
-};
-static const McObject end_object = {
-    "loaded_modules", "ka mod, at the end", { end_columns }, .line = true,
-};
+              .flags = MC_MOST));
 
 MC_OBJECTS(mc_mod_objects, &loaded_object, &unloaded_object, &end_object);
 
@@ -344,7 +340,7 @@ static void print_summary(const Listing *l)
 
 bool mc_cmd_mod(McOut *out, const McArgs *args, GError **errp)
 {
-    KtObjects o = { out->ctx->tracer, mc_symbols(out->ctx), out->ctx->vm };
+    KtObjects o = mc_objects(out);
     g_auto(Listing) l = { .out = out, .args = args };
     g_autofree char *quoted = args->name ? mc_quote(args->name) : NULL;
 

@@ -29,19 +29,14 @@ typedef struct NoBlock {
     const char *leads_to;
 } NoBlock;
 
-static const McColumn no_block_columns[] = {
+const McObject mc_no_block_object = MC_LINE_OBJECT("object",
+    "ka task of one task, ka mod: an object that is no block",
     MC_COLUMN(NoBlock, object, WORD, "  %-8 - ", "which one"),
     MC_COLUMN(NoBlock, va, HEX, "%", "its address"),
     MC_COLUMN(NoBlock, leads_to, TEXT, NULL,
               "what is known of va, such as a variable"),
     MC_KEY(NULL, NoBlock, leads_to, TEXT, " > %", NULL, .flags = MC_OMIT),
-    MC_ONLY_TEXT(" no block", MC_UNLESS(NoBlock, leads_to)),
-    MC_END
-};
-const McObject mc_no_block_object = {
-    "object", "ka task of one task, ka mod: an object that is no block",
-    { no_block_columns }, .line = true,
-};
+    MC_ONLY_TEXT(" no block", MC_UNLESS(NoBlock, leads_to)));
 
 static void print_no_block(McOut *out, const char *name, uint64_t va)
 {
@@ -54,12 +49,8 @@ static void print_no_block(McOut *out, const char *name, uint64_t va)
 void mc_object_print_block(McOut *out, const char *name, uint64_t va)
 {
     KtBlock b;
-    bool found;
 
-    kt_query_begin(out->ctx->tracer);
-    found = kt_query_find(out->ctx->tracer, va, &b);
-    kt_query_end(out->ctx->tracer);
-    if (!found) {
+    if (!mc_find_block(out, va, &b)) {
         print_no_block(out, name, va);
         return;
     }

@@ -73,9 +73,7 @@ char *mc_pointer_note(McOut *out, uint64_t word, bool *freed)
     if (!is_address(k, w.va)) {
         return NULL;
     }
-    kt_query_begin(w.o.tracer);
-    w.has_block = kt_query_find(w.o.tracer, w.va, &w.block);
-    kt_query_end(w.o.tracer);
+    w.has_block = mc_find_block(out, w.va, &w.block);
     if (w.has_block) {
         *freed = w.block.state == KT_BLOCK_FREED;
         return mc_block_note(out, &w.block, w.va);

@@ -77,16 +77,12 @@ typedef struct SumRow {
     uint64_t refs, read_bytes, host_us;
 } SumRow;
 
-static const McColumn sum_columns[] = {
+static const McObject sum_object = MC_LINE_OBJECT("refs",
+    "ka refs, at the end",
     MC_COLUMN(SumRow, refs, NUMBER, NULL, "number of words"),
     MC_COLUMN(SumRow, read_bytes, NUMBER, NULL,
               "bytes that were searched"),
-    MC_COLUMN(SumRow, host_us, NUMBER, NULL, "duration"),
-    MC_END
-};
-static const McObject sum_object = {
-    "refs", "ka refs, at the end", { sum_columns }, .line = true,
-};
+    MC_COLUMN(SumRow, host_us, NUMBER, NULL, "duration"));
 
 MC_OBJECTS(mc_refs_objects, &block_object, &word_object, &sum_object);
 
@@ -145,12 +141,9 @@ bool mc_cmd_refs(McOut *out, const McArgs *args, GError **errp)
 {
     KtTracer *t = out->ctx->tracer;
     gint64 begun = g_get_monotonic_time();
-    McProgress progress = { out, mc_given(args, MC_OPT_JSON), begun };
-    KtLeakPlan plan = {
-        .vm = mc_vm(out, "refs", errp), .kernel = out->ctx->kernel_found ?
-                                                 out->ctx->kernel : NULL,
-        .progress = mc_on_progress, .opaque = &progress,
-    };
+    McProgress progress;
+    KtLeakPlan plan = mc_leak_plan(out, mc_vm(out, "refs", errp),
+                                   mc_given(args, MC_OPT_JSON), &progress);
     uint64_t lo = args->va.lo, hi = lo, more, bytes, us;
     g_autoptr(GArray) refs = NULL;
     g_autofree char *text = NULL;
@@ -159,12 +152,10 @@ bool mc_cmd_refs(McOut *out, const McArgs *args, GError **errp)
     if (!plan.vm) {
         return false;
     }
-    kt_query_begin(t);
-    if (kt_query_find(t, lo, &b)) {
+    if (mc_find_block(out, lo, &b)) {
         lo = b.va;
         hi = MAX(lo, lo + kt_block_len(&b) - 1);
     }
-    kt_query_end(t);
     if (!kt_refs(t, &plan, lo, hi, &refs, &more, &bytes, errp)) {
         return false;
     }

@@ -204,17 +204,12 @@ typedef struct LettersRow {
     bool listed;
 } LettersRow;
 
-static const McColumn letters_columns[] = {
+const McObject mc_slab_letters_object = MC_LINE_OBJECT("slab",
+    "ka slab, and ka cache --format line",
     MC_COLUMN(LettersRow, va, POINTER, "%", "its memory"),
     MC_COLUMN(LettersRow, letters, TEXT, " % ", "one for each slot"),
     MC_ONLY_TEXT("on ", MC_IF(LettersRow, listed)),
-    MC_COLUMN(LettersRow, list, TEXT, "%", "the list that it is on"),
-    MC_END
-};
-const McObject mc_slab_letters_object = {
-    "slab", "ka slab, and ka cache --format line", { letters_columns },
-    .line = true,
-};
+    MC_COLUMN(LettersRow, list, TEXT, "%", "the list that it is on"));
 
 void mc_slab_print_letters(McOut *out, const KtSlabs *s, const KtSlabCache *c,
                            const KtListedSlab *slab, uint32_t hit)

@@ -60,14 +60,10 @@ typedef struct LostRow {
     const char *va;
 } LostRow;
 
-static const McColumn lost_columns[] = {
+static const McObject lost_object = MC_LINE_OBJECT("struct",
+    "ka struct, before its members",
     MC_COLUMN(LostRow, name, TEXT, NULL, "as typed"),
-    MC_COLUMN(LostRow, va, TEXT, NULL, "not known"),
-    MC_END
-};
-static const McObject lost_object = {
-    "struct", "ka struct, before its members", { lost_columns }, .line = true,
-};
+    MC_COLUMN(LostRow, va, TEXT, NULL, "not known"));
 
 static const McColumn shown_columns[] = {
     MC_COLUMN(GsStructSum, shown, NUMBER, NULL, "members"),
@@ -105,7 +101,8 @@ MC_WHEN(is_several)
     return !is_one(o, row);
 }
 
-static const McColumn name_columns[] = {
+static const McObject name_object = MC_LINE_OBJECT("struct_name",
+    "ka struct with a pattern",
     MC_COLUMN(GsStructName, name, TEXT, "%", "its name"),
     MC_COLUMN(GsStructName, size, NUMBER, NULL, "its bytes"),
     MC_KEY("definitions", GsStructName, n, NUMBER, NULL,
@@ -113,13 +110,7 @@ static const McColumn name_columns[] = {
     MC_KEY(NULL, GsStructName, size, NUMBER, " % bytes", NULL,
            .when = is_one),
     MC_KEY(NULL, GsStructName, n, NUMBER, " % definitions", NULL,
-           .when = is_several),
-    MC_END
-};
-static const McObject name_object = {
-    "struct_name", "ka struct with a pattern", { name_columns },
-    .line = true,
-};
+           .when = is_several));
 
 MC_OBJECTS(mc_struct_objects,
            &definition_object, &object_object, &mc_member_object, &end_object,

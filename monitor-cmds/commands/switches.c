@@ -52,9 +52,7 @@ bool mc_cmd_clear(McOut *out, const McArgs *args, GError **errp)
     if (!is_live(out, "clear", errp)) {
         return false;
     }
-    kt_query_begin(t);
-    kt_query_stats(t, &s);
-    kt_query_end(t);
+    s = mc_stats(out);
     kt_tracer_clear(t);
     mc_out_printf(out, "removed %" PRIu64 " live and %" PRIu64 " freed blocks, "
                   "%" PRIu64 " past lives, %" PRIu64 " errors",

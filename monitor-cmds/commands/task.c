@@ -343,7 +343,7 @@ static void print_list(Listing *l)
 
 bool mc_cmd_task(McOut *out, const McArgs *args, GError **errp)
 {
-    KtObjects o = { out->ctx->tracer, mc_symbols(out->ctx), out->ctx->vm };
+    KtObjects o = mc_objects(out);
     g_auto(Listing) l = {
         .out = out, .args = args, .tasks = kt_tasks_new(&o),
         .chosen = g_ptr_array_new(),

@@ -94,25 +94,14 @@ static void print_type(McOut *out, const GsKernel *k, const KtBlockType *t,
 static bool find_block(const McOut *out, uint64_t va, KtBlock *b,
                        GError **errp)
 {
-    KtTracer *t = out->ctx->tracer;
-    bool found;
-
-    kt_query_begin(t);
-    found = kt_query_find(t, va, b);
-    kt_query_end(t);
-    if (!found) {
-        mc_fail_unknown(errp, "%016" PRIx64 " is in no block; ka whatis %"
-                        PRIx64 " says what is known", va, va);
-    }
-    return found;
+    return mc_find_block(out, va, b) ||
+           mc_fail_unknown(errp, "%016" PRIx64 " is in no block; ka whatis %"
+                           PRIx64 " says what is known", va, va);
 }
 
 bool mc_cmd_type(McOut *out, const McArgs *args, GError **errp)
 {
-    KtObjects o = {
-        .tracer = out->ctx->tracer, .kernel = mc_symbols(out->ctx),
-        .vm = out->ctx->vm,
-    };
+    KtObjects o = mc_objects(out);
     g_autoptr(GArray) types = NULL;
     uint64_t va = args->va.lo;
     KtBlock b;

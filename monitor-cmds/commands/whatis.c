@@ -414,9 +414,7 @@ bool mc_cmd_whatis(McOut *out, const McArgs *args, GError **errp)
     Row row = { .va = w.va };
     char **fact = &row.block;
 
-    kt_query_begin(w.o.tracer);
-    w.has_block = kt_query_find(w.o.tracer, w.va, &w.block);
-    kt_query_end(w.o.tracer);
+    w.has_block = mc_find_block(out, w.va, &w.block);
     mc_put_hex(line, w.va, 16);
     for (unsigned i = 0; i < G_N_ELEMENTS(sources); i++) {
         g_autoptr(GString) text = g_string_new(NULL);

@@ -22,12 +22,7 @@ static const char *why_no_events(const McContext *ctx)
 
 char *mc_why_nothing(McOut *out)
 {
-    KtStats stats;
-
-    kt_query_begin(out->ctx->tracer);
-    kt_query_stats(out->ctx->tracer, &stats);
-    kt_query_end(out->ctx->tracer);
-    if (stats.events) {
+    if (mc_stats(out).events) {
         return g_strdup("");
     }
     return g_strconcat("; no events were recorded: ",

@@ -148,11 +148,6 @@ static void put_row(GString *s, const McTimeline *t, const Row *row)
 
 /* ---- the file ------------------------------------------------------------ */
 
-static void put_member(GString *s, const char *key, uint64_t value)
-{
-    g_string_append_printf(s, ",\"%s\":%" PRIu64, key, value);
-}
-
 static void put_other_data(GString *s, const McExport *e, const McTimeline *t)
 {
     const McHeapProfile *p = e->profile;
@@ -162,15 +157,11 @@ static void put_other_data(GString *s, const McExport *e, const McTimeline *t)
     mc_json_string(s, p->banner ? p->banner : "");
     g_string_append_printf(s, ",\"complete\":%s",
                            p->missing ? "false" : "true");
-    put_member(s, "missing", p->missing);
-    put_member(s, "corrected", t->corrected);
-    put_member(s, "left_out", t->left_out);
-    g_string_append(s, ",\"notes\":[");
-    for (unsigned i = 0; i < p->note->len; i++) {
-        g_string_append(s, i ? "," : "");
-        mc_json_string(s, p->note->pdata[i]);
-    }
-    g_string_append(s, "]}");
+    mc_json_number(s, "missing", p->missing);
+    mc_json_number(s, "corrected", t->corrected);
+    mc_json_number(s, "left_out", t->left_out);
+    mc_json_texts(s, "notes", p->note);
+    g_string_append_c(s, '}');
 }
 
 bool mc_export_chrome(const McExport *e, FILE *to, GError **errp)

@@ -66,25 +66,24 @@ GArray *mc_report_findings(McReport *r, unsigned *of)
     return list;
 }
 
+static const McJsonArray members[] = {
+    MC_JSON_ARRAY("name", McFinding, name),
+    MC_JSON_ARRAY("fold", McFinding, fold),
+    MC_JSON_ARRAY("errors", McFinding, n),
+};
+
+static void put_finding(GString *to, const void *row)
+{
+    mc_json_members(to, members, G_N_ELEMENTS(members), row);
+}
+
 void mc_put_findings(GString *to, McReport *r)
 {
     g_autofree unsigned *of = g_new0(unsigned, r->card->len + 1);
     g_autoptr(GArray) list = mc_report_findings(r, of);
 
-    mc_json_key(to, "findings");
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < list->len; i++) {
-        const McFinding *f = &g_array_index(list, McFinding, i);
-
-        g_string_append(to, i ? ",{" : "{");
-        mc_json_integer(to, "name", f->name);
-        mc_json_integer(to, "fold", f->fold);
-        mc_json_integer(to, "errors", f->n);
-        g_string_append_c(to, '}');
-    }
-    g_string_append_c(to, ']');
-    mc_json_key(to, "finding_of");
-    g_string_append_c(to, '[');
+    mc_json_objects(to, "findings", list, put_finding);
+    mc_json_begin_list(to, "finding_of");
     for (unsigned i = 0; i < r->card->len; i++) {
         mc_json_item(to, of[i]);
     }

@@ -97,6 +97,18 @@ static void put_lines(GString *to, const char *key, const McJobText *text)
     mc_json_integer(to, more, (int64_t)text->more);
 }
 
+#define C(member) MC_JSON_ARRAY(#member, McJobCard, member)
+
+static const McJsonArray card_members[] = {
+    C(name), C(kind), C(fold), C(hidden),
+};
+
+static void put_card(GString *to, const void *row)
+{
+    mc_json_members(to, card_members, G_N_ELEMENTS(card_members), row);
+    put_lines(to, "text", &((const McJobCard *)row)->text);
+}
+
 void mc_put_job(GString *to, const McReport *r)
 {
     const McJob *j = r->job;
@@ -114,18 +126,6 @@ void mc_put_job(GString *to, const McReport *r)
     mc_json_integer(to, "failing", (int64_t)j->failing);
     mc_json_integer(to, "hidden", (int64_t)j->hidden);
     mc_json_integer(to, "more", (int64_t)j->more);
-    mc_json_key(to, "cards");
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < j->card->len; i++) {
-        const McJobCard *c = &g_array_index(j->card, McJobCard, i);
-
-        g_string_append(to, i ? ",{" : "{");
-        mc_json_integer(to, "name", c->name);
-        mc_json_integer(to, "kind", c->kind);
-        mc_json_integer(to, "fold", c->fold);
-        mc_json_integer(to, "hidden", c->hidden);
-        put_lines(to, "text", &c->text);
-        g_string_append_c(to, '}');
-    }
-    g_string_append(to, "]}");
+    mc_json_objects(to, "cards", j->card, put_card);
+    g_string_append_c(to, '}');
 }

@@ -81,8 +81,7 @@ static void put_column(GString *to, const GArray *rows, unsigned run,
                                        mc_top_columns[id].key, NULL);
     int64_t rest = 0;
 
-    mc_json_key(to, key);
-    g_string_append_c(to, '[');
+    mc_json_begin_list(to, key);
     for (unsigned i = 0; i < rows->len; i++) {
         int64_t n = g_array_index(rows, McJoinedRow, i).value[run][id];
 
@@ -102,14 +101,12 @@ static void put_table(GString *to, const char *by, const GArray *rows)
 
     mc_json_text(to, "by", by);
     mc_json_integer(to, "more", rows->len - n);
-    mc_json_key(to, "name");
-    g_string_append_c(to, '[');
+    mc_json_begin_list(to, "name");
     for (unsigned i = 0; i < n; i++) {
         mc_json_item(to, g_array_index(rows, McJoinedRow, i).name);
     }
     g_string_append_c(to, ']');
-    mc_json_key(to, "in");
-    g_string_append_c(to, '[');
+    mc_json_begin_list(to, "in");
     for (unsigned i = 0; i < n; i++) {
         mc_json_item(to, g_array_index(rows, McJoinedRow, i).in);
     }
@@ -123,8 +120,7 @@ void mc_put_joined_tables(GString *to, const McReport *r)
 {
     unsigned n = MIN(r->table->len, r->base->table->len);
 
-    mc_json_key(to, "tables");
-    g_string_append_c(to, '[');
+    mc_json_begin_list(to, "tables");
     for (unsigned i = 0; i < n; i++) {
         const McReportTable *t = &g_array_index(r->table, McReportTable, i);
         g_autoptr(GArray) rows = mc_join_tables(

@@ -53,18 +53,18 @@ McLeakGroup *mc_leak_groups_add(McLeakGroups *l)
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static void put_group(GString *to, const McLeakGroup *g)
+#define G(member) MC_JSON_ARRAY(#member, McLeakGroup, member)
+
+static const McJsonArray group_members[] = {
+    G(module), G(state), G(title), G(fold), G(exact), G(weak), G(block),
+    G(address), MC_JSON_ARRAY("blocks", McLeakGroup, n),
+};
+
+static void put_group(GString *to, const void *row)
 {
-    g_string_append_c(to, '{');
-    mc_json_integer(to, "module", g->module);
-    mc_json_integer(to, "state", g->state);
-    mc_json_integer(to, "title", g->title);
-    mc_json_integer(to, "fold", g->fold);
-    mc_json_integer(to, "exact", g->exact);
-    mc_json_integer(to, "weak", g->weak);
-    mc_json_integer(to, "block", g->block);
-    mc_json_integer(to, "address", g->address);
-    mc_json_integer(to, "blocks", (int64_t)g->n);
+    const McLeakGroup *g = row;
+
+    mc_json_members(to, group_members, G_N_ELEMENTS(group_members), g);
     if (g->bytes_known) {
         mc_json_integer(to, "bytes", (int64_t)g->bytes);
     }
@@ -73,19 +73,18 @@ static void put_group(GString *to, const McLeakGroup *g)
         mc_json_integer(to, "when", g->alloc.when);
         mc_json_ids(to, "frames", g->alloc.frame);
     }
-    g_string_append_c(to, '}');
 }
 
-static void put_module(GString *to, const McLeftModule *m)
+static void put_module(GString *to, const void *row)
 {
-    g_string_append_c(to, '{');
+    const McLeftModule *m = row;
+
     mc_json_integer(to, "name", m->name);
     for (unsigned i = 0; i < MC_LEFT__COUNT; i++) {
         if (m->known >> i & 1) {
             mc_json_integer(to, mc_left_key(i), m->value[i]);
         }
     }
-    g_string_append_c(to, '}');
 }
 
 static void put_scan(GString *to, const McLeakGroups *l)
@@ -105,19 +104,8 @@ void mc_put_leaks(GString *to, const McLeakGroups *l)
     mc_json_key(to, "leaks");
     g_string_append_c(to, '{');
     put_scan(to, l);
-    mc_json_key(to, "groups");
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < l->group->len; i++) {
-        g_string_append(to, i ? "," : "");
-        put_group(to, &g_array_index(l->group, McLeakGroup, i));
-    }
-    g_string_append_c(to, ']');
+    mc_json_objects(to, "groups", l->group, put_group);
     mc_json_integer(to, "more", (int64_t)l->more);
-    mc_json_key(to, "modules");
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < l->module->len; i++) {
-        g_string_append(to, i ? "," : "");
-        put_module(to, &g_array_index(l->module, McLeftModule, i));
-    }
-    g_string_append(to, "]}");
+    mc_json_objects(to, "modules", l->module, put_module);
+    g_string_append_c(to, '}');
 }

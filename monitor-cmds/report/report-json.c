@@ -81,12 +81,9 @@ static void put_row(GString *to, const char *key, const McReportRow *row)
 
 static void put_columns(GString *to, const McReportTable *t)
 {
-    mc_json_key(to, "name");
-    g_string_append_c(to, '[');
-    for (unsigned k = 0; k < t->row->len; k++) {
-        mc_json_item(to, g_array_index(t->row, McReportRow, k).name);
-    }
-    g_string_append_c(to, ']');
+    static const McJsonArray name = MC_JSON_ARRAY("name", McReportRow, name);
+
+    mc_json_arrays(to, &name, 1, t->row);
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
         mc_json_key(to, mc_top_columns[i].key);
         g_string_append_c(to, '[');
@@ -98,28 +95,19 @@ static void put_columns(GString *to, const McReportTable *t)
     }
 }
 
-static void put_tables(GString *to, const McReport *r)
+static void put_table(GString *to, const void *row)
 {
-    mc_json_key(to, "tables");
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < r->table->len; i++) {
-        const McReportTable *t = &g_array_index(r->table, McReportTable, i);
+    const McReportTable *t = row;
 
-        g_string_append(to, i ? ",{" : "{");
-        mc_json_text(to, "by", t->by);
-        put_columns(to, t);
-        mc_json_integer(to, "more", (int64_t)t->more);
-        put_row(to, "rest", &t->rest);
-        g_string_append_c(to, '}');
-    }
-    g_string_append_c(to, ']');
+    mc_json_text(to, "by", t->by);
+    put_columns(to, t);
+    mc_json_integer(to, "more", (int64_t)t->more);
+    put_row(to, "rest", &t->rest);
 }
-
 /* The columns, for headings and explanations. */
 static void put_heads(GString *to)
 {
-    mc_json_key(to, "columns");
-    g_string_append_c(to, '[');
+    mc_json_begin_list(to, "columns");
     for (unsigned i = 0; i < MC_TOP__COUNT; i++) {
         g_string_append(to, i ? ",{" : "{");
         mc_json_text(to, "key", mc_top_columns[i].key);
@@ -134,8 +122,7 @@ static void put_heads(GString *to)
 
 static void put_parts(GString *to, const McReportCard *c)
 {
-    mc_json_key(to, "stacks");
-    g_string_append_c(to, '[');
+    mc_json_begin_list(to, "stacks");
     for (unsigned i = 0; i < MC_CARD__COUNT; i++) {
         const McCardPart *part = &c->part[i];
 
@@ -152,33 +139,27 @@ static void put_parts(GString *to, const McReportCard *c)
     g_string_append_c(to, ']');
 }
 
-static void put_card(GString *to, const McReportCard *c)
+#define C(member) MC_JSON_ARRAY(#member, McReportCard, member)
+
+static const McJsonArray card_members[] = {
+    C(fold), C(exact), C(kind), C(block), C(what), C(address), C(weak),
+};
+
+static void put_card(GString *to, const void *row)
 {
-    g_string_append_c(to, '{');
+    const McReportCard *c = row;
+
     mc_json_integer(to, "title", c->title);
     mc_json_ids(to, "alt", c->alt);
-    mc_json_integer(to, "fold", c->fold);
-    mc_json_integer(to, "exact", c->exact);
-    mc_json_integer(to, "kind", c->kind);
-    mc_json_integer(to, "block", c->block);
-    mc_json_integer(to, "what", c->what);
-    mc_json_integer(to, "address", c->address);
-    mc_json_integer(to, "weak", c->weak);
+    mc_json_members(to, card_members, G_N_ELEMENTS(card_members), c);
     put_parts(to, c);
-    g_string_append_c(to, '}');
 }
 
 static void put_cards(GString *to, McReport *r)
 {
     mc_json_integer(to, "errors", (int64_t)r->errors);
     mc_put_findings(to, r);
-    mc_json_key(to, "cards");
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < r->card->len; i++) {
-        g_string_append(to, i ? "," : "");
-        put_card(to, &g_array_index(r->card, McReportCard, i));
-    }
-    g_string_append_c(to, ']');
+    mc_json_objects(to, "cards", r->card, put_card);
 }
 
 /* ---- all ----------------------------------------------------------------- */
@@ -197,24 +178,7 @@ static void put_meta(GString *to, const McReport *r)
     mc_json_integer(to, "stacks_seen", p->stack->len);
     put_row(to, "total", &total);
     mc_json_integer(to, "missing", p->missing);
-    mc_json_key(to, "notes");
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < p->note->len; i++) {
-        g_string_append(to, i ? "," : "");
-        mc_json_string(to, p->note->pdata[i]);
-    }
-    g_string_append_c(to, ']');
-}
-
-static void put_strings(GString *to, const McStrings *s)
-{
-    mc_json_key(to, "strings");
-    g_string_append_c(to, '[');
-    for (unsigned i = 0; i < s->text->len; i++) {
-        g_string_append(to, i ? "," : "");
-        mc_json_string(to, mc_strings_text(s, i));
-    }
-    g_string_append_c(to, ']');
+    mc_json_texts(to, "notes", p->note);
 }
 
 void mc_put_report_json(GString *to, McReport *r)
@@ -223,7 +187,7 @@ void mc_put_report_json(GString *to, McReport *r)
     put_meta(to, r);
     put_trees(to, r);
     put_heads(to);
-    put_tables(to, r);
+    mc_json_objects(to, "tables", r->table, put_table);
     mc_put_job(to, r);
     put_cards(to, r);
     mc_put_leaks(to, r->leaks);
@@ -240,6 +204,6 @@ void mc_put_report_json(GString *to, McReport *r)
     } else {
         g_string_append(to, "null");
     }
-    put_strings(to, r->strings);
+    mc_json_texts(to, "strings", r->strings->text);
     g_string_append_c(to, '}');
 }

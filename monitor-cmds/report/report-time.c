@@ -75,8 +75,7 @@ static void put_counters(GString *to, McReport *r)
 {
     const GArray *counter = r->timeline->counter;
 
-    mc_json_key(to, "counters");
-    g_string_append_c(to, '[');
+    mc_json_begin_list(to, "counters");
     for (unsigned i = 0; i < counter->len; i++) {
         const McCounter *c = &g_array_index(counter, McCounter, i);
         const GArray *points = mc_counter_series_points(c->series);
@@ -306,8 +305,7 @@ static void put_steps(GString *to, McReport *r)
     g_string_append_c(to, '{');
     put_cells(to, stacks->cell);
     g_string_append(to, "}");
-    mc_json_key(to, "tables");
-    g_string_append_c(to, '[');
+    mc_json_begin_list(to, "tables");
     for (unsigned i = 1; i < list->len; i++) {
         g_string_append(to, i > 1 ? ",{" : "{");
         put_cells(to, g_array_index(list, Cells, i).cell);

@@ -168,3 +168,37 @@ void mc_json_arrays(GString *s, const McJsonArray *a, unsigned n,
         g_string_append_c(s, ']');
     }
 }
+
+void mc_json_members(GString *s, const McJsonArray *a, unsigned n,
+                     const void *row)
+{
+    for (const McJsonArray *end = a + n; a < end; a++) {
+        mc_json_integer(s, a->key, number_at((const char *)row + a->at,
+                                             a->size));
+    }
+}
+
+void mc_json_objects(GString *s, const char *key, const GArray *rows,
+                     void (*put)(GString *s, const void *row))
+{
+    const unsigned size = g_array_get_element_size((GArray *)rows);
+
+    mc_json_begin_list(s, key);
+    for (unsigned i = 0; i < rows->len; i++) {
+        mc_json_next(s);
+        g_string_append_c(s, '{');
+        put(s, rows->data + (gsize)i * size);
+        g_string_append_c(s, '}');
+    }
+    g_string_append_c(s, ']');
+}
+
+void mc_json_texts(GString *s, const char *key, const GPtrArray *texts)
+{
+    mc_json_begin_list(s, key);
+    for (unsigned i = 0; i < texts->len; i++) {
+        mc_json_next(s);
+        mc_json_string(s, texts->pdata[i]);
+    }
+    g_string_append_c(s, ']');
+}

@@ -65,6 +65,15 @@ typedef struct McJsonArray {
 /** mc_json_arrays() - append @n keys with lists of the numbers of @rows */
 void mc_json_arrays(GString *s, const McJsonArray *a, unsigned n,
                     const GArray *rows);
+/** mc_json_members() - append @n keys with the numbers of a struct */
+void mc_json_members(GString *s, const McJsonArray *a, unsigned n,
+                     const void *row);
+/** mc_json_objects() - append a key and a list of objects; @put appends the
+ *  members of one struct of @rows */
+void mc_json_objects(GString *s, const char *key, const GArray *rows,
+                     void (*put)(GString *s, const void *row));
+/** mc_json_texts() - append a key and a list of texts */
+void mc_json_texts(GString *s, const char *key, const GPtrArray *texts);
 /** mc_json_next() - append the comma before the next value of a list */
 void mc_json_next(GString *s);
 /** mc_json_ids() - append a key and a list; @ids: unsigned */

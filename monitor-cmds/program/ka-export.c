@@ -112,7 +112,7 @@ static bool check_needs(const Job *job, GError **errp)
                               "options; omit %s", args->name,
                               mc_options[__builtin_ctzll(others)].spelling);
     }
-    if (mc_export_needs_journal(job->format) && !job->what->file) {
+    if (mc_export_needs_journal(job->format) && !job->source.file) {
         return mc_fail_unknown(errp, "export %s: needs a journal (ka -f FILE), "
                                "because it has events", args->name);
     }
@@ -155,8 +155,8 @@ static int write_to(const Job *job, const McHeapProfile *p)
         .frames = job->args.frames,
         .value = job->args.export_value,
         .diff = job->args.base != NULL,
-        .journal = job->what->file,
-        .until_us = job->what->until_us,
+        .journal = job->source.file,
+        .until_us = job->source.until_us,
         .kernel = ka_source_kernel(&job->source),
     };
     g_autoptr(GError) error = NULL;
@@ -230,8 +230,7 @@ int ka_export(const KaExport *what, char **word)
     g_autoptr(GError) error = NULL;
     Job job = {
         .what = what,
-        .source = { .file = what->file, .socket = what->socket,
-                    .until_us = what->until_us },
+        .source = what->source,
     };
     bool parsed;
     int rc;

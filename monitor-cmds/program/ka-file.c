@@ -147,20 +147,19 @@ static bool is_events(const char *line)
     return !strcmp(line, "events") || g_str_has_prefix(line, "events ");
 }
 
-static McContext context_of(KtReplay *r, const KtStatus *s, const char *path,
-                            uint64_t until_us)
+static McContext context_of(const KaSource *s, const KtStatus *status)
 {
     return (McContext) {
-        .tracer = kt_replay_tracer(r),
-        .kernel = kt_replay_kernel(r),
-        .why_no_kernel = s->why_no_kernel,
-        .kernel_found = s->kernel_found,
+        .tracer = kt_replay_tracer(s->replay),
+        .kernel = kt_replay_kernel(s->replay),
+        .why_no_kernel = status->why_no_kernel,
+        .kernel_found = status->kernel_found,
         .puts = print,
-        .n_hooks = s->n_hooks,
-        .hook = s->hook,
-        .hook_opaque = s->opaque,
-        .journal = path,
-        .until_us = until_us,
+        .n_hooks = status->n_hooks,
+        .hook = status->hook,
+        .hook_opaque = status->opaque,
+        .journal = s->file,
+        .until_us = s->until_us,
     };
 }
 
@@ -171,15 +170,14 @@ static bool collect(void *opaque, const char *text)
 }
 
 /* Run the command, and print the answer, or append it to @answer. */
-static int run_line(KtReplay *r, const char *path, const char *line,
-                    uint64_t until_us, GString *answer)
+static int run_line(const KaSource *s, const char *line, GString *answer)
 {
     McContext ctx;
     KtStatus status;
     int rc, error = 0;
 
-    kt_replay_status(r, &status);
-    ctx = context_of(r, &status, path, until_us);
+    kt_replay_status(s->replay, &status);
+    ctx = context_of(s, &status);
     ctx.puts_opaque = &error;
     if (answer) {
         ctx.puts = collect;
@@ -187,7 +185,7 @@ static int run_line(KtReplay *r, const char *path, const char *line,
     }
     rc = mc_run(&ctx, line);
     if (!*line) {
-        print_holding(kt_replay_info(r));
+        print_holding(kt_replay_info(s->replay));
     }
     if (!ka_flush(error)) {
         return KA_NO_ANSWER;
@@ -208,17 +206,15 @@ static bool use_types(KtReplay *r, const char *path)
     return ok;
 }
 
-/* Read the file; apply its events if @apply. Return (owned) NULL after an
- * error, which is printed. */
-static KtReplay *read_file(const char *path, uint64_t until_us, bool apply)
+KtReplay *ka_read_file(const KaSource *s, bool apply)
 {
     g_autoptr(GError) err = NULL;
-    KtReplay *r = kt_replay_open(path, &err);
+    KtReplay *r = kt_replay_open(s->file, &err);
     Progress p = {
         .begun = g_get_monotonic_time(), .terminal = isatty(STDERR_FILENO),
     };
     const KtReplayPlan plan = {
-        .until_us = until_us,
+        .until_us = s->until_us,
         .since_us = UINT64_MAX,
         .apply = apply,
         .progress = on_progress,
@@ -231,48 +227,27 @@ static KtReplay *read_file(const char *path, uint64_t until_us, bool apply)
     }
     kt_replay_run(r, &plan);
     end_progress(&p);
-    ka_warn_missing(path, kt_replay_info(r));
+    ka_warn_missing(s->file, kt_replay_info(r));
     return r;
 }
 
-KtReplay *ka_read_file(const char *path, uint64_t until_us)
-{
-    return read_file(path, until_us, true);
-}
-
-int ka_query_replay(KtReplay *r, const char *path, const char *line,
-                    uint64_t until_us, char **answer)
+int ka_query_replay(const KaSource *s, const char *line, char **answer)
 {
     GString *text = g_string_new(NULL);
-    int rc = run_line(r, path, line, until_us, text);
+    int rc = run_line(s, line, text);
 
     *answer = g_string_free(text, rc == KA_NO_ANSWER);
     return rc;
 }
 
-static int ask(const char *path, const char *line, uint64_t until_us,
-               const char *types, GString *answer)
+int ka_ask_file(const KaSource *s, const char *line, const char *types)
 {
-    g_autoptr(KtReplay) r = read_file(path, until_us, !is_events(line));
+    g_autoptr(KtReplay) r = ka_read_file(s, !is_events(line));
+    KaSource source = *s;
 
     if (!r || !use_types(r, types)) {
         return KA_NO_ANSWER;
     }
-    return run_line(r, path, line, until_us, answer);
-}
-
-int ka_ask_file(const char *path, const char *line, uint64_t until_us,
-                const char *types)
-{
-    return ask(path, line, until_us, types, NULL);
-}
-
-int ka_query_file(const char *path, const char *line, uint64_t until_us,
-                  char **answer)
-{
-    GString *text = g_string_new(NULL);
-    int rc = ask(path, line, until_us, NULL, text);
-
-    *answer = g_string_free(text, rc == KA_NO_ANSWER);
-    return rc;
+    source.replay = r;
+    return run_line(&source, line, NULL);
 }

@@ -54,8 +54,7 @@ int ka_ask_with_lines(const KaExport *what, char **word)
 {
     g_autofree char *line = line_with_pc(word), *answer = NULL, *text = NULL;
     g_autoptr(KaLines) lines = NULL;
-    KaSource s = { .file = what->file, .socket = what->socket,
-                   .until_us = what->until_us };
+    KaSource s = what->source;
     int rc, error;
 
     if (!ka_source_open(&s)) {

@@ -3,6 +3,7 @@
  * The program `ka`: run a command of the monitor on a journal file, or in a
  * running VM through its QMP socket. One thread.
  */
+#include <errno.h>
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,12 +66,10 @@ static const char usage[] =
 #define COLOR "--color="
 
 typedef struct Options {
-    const char *file;
-    const char *socket;
+    KaSource source;
     const char *types;
     const char *color;
     KaLinesFiles lines;
-    uint64_t until_us;
     bool cells;
     bool help;
     bool version;
@@ -97,12 +96,12 @@ static bool parse_us(const char *word, uint64_t *us)
 /* Return the variable for the option's value, NULL if @word has no value. */
 static const char **value_of(Options *o, const char *word)
 {
-    return !strcmp(word, "-f") ? &o->file :
+    return !strcmp(word, "-f") ? &o->source.file :
            !strcmp(word, "--types") ? &o->types :
            !strcmp(word, "--color") ? &o->color :
            !strcmp(word, "--vmlinux") ? &o->lines.vmlinux :
            !strcmp(word, "--modules") ? &o->lines.modules :
-           !strcmp(word, "-q") ? &o->socket : NULL;
+           !strcmp(word, "-q") ? &o->source.socket : NULL;
 }
 
 /* Parse the program's own options, which come first. Return the index of the
@@ -121,7 +120,7 @@ static int parse(Options *o, int argc, char **argv)
         }
         if (value) {
             *value = argv[++i];
-        } else if (at && !parse_us(argv[++i], &o->until_us)) {
+        } else if (at && !parse_us(argv[++i], &o->source.until_us)) {
             fail("--at takes decimal microseconds, not", argv[i]);
             return 0;
         } else if (g_str_has_prefix(argv[i], COLOR)) {
@@ -130,7 +129,7 @@ static int parse(Options *o, int argc, char **argv)
             o->cells = true;
         } else if (!strcmp(argv[i], "--inlines")) {
             o->lines.inlines = true;
-        } else if (!at && (o->file || o->socket) && !o->cells) {
+        } else if (!at && (o->source.file || o->source.socket) && !o->cells) {
             break;              /* ka -f FILE --cache task_struct */
         } else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             o->help = true;
@@ -234,7 +233,8 @@ static int ask_vm(const Options *o, char **word)
         return fail("--session is for calls --follow", NULL);
     }
     f.what.line = line = ka_join_words(word);
-    return f.on ? ka_follow(o->socket, &f.what) : ka_ask_vm(o->socket, line);
+    return f.on ? ka_follow(o->source.socket, &f.what) :
+                  ka_ask_vm(o->source.socket, line);
 }
 
 /* ---- -o FILE of other commands ------------------------------------------- */
@@ -261,9 +261,14 @@ static const char *take_option(char **word, const char *option)
 static int write_symbols(const Options *o, char **word, const char *path)
 {
     g_autofree char *line = ka_join_words(word), *answer = NULL;
-    int rc = o->socket ? ka_query_vm(o->socket, line, false, &answer) :
-             ka_query_file(o->file, line, o->until_us, &answer);
+    KaSource s = o->source;
+    int rc;
 
+    if (!ka_source_open(&s)) {
+        return KA_NO_ANSWER;
+    }
+    rc = ka_source_query(&s, line, &answer);
+    ka_source_close(&s);
     if (rc == KA_ANSWERED) {
         return ka_write_symbols(answer, path);
     }
@@ -281,7 +286,7 @@ static bool wants_lines(const Options *o)
 static KaExport export_of(const Options *o)
 {
     return (KaExport) {
-        .file = o->file, .socket = o->socket, .until_us = o->until_us,
+        .source = o->source,
         .lines = wants_lines(o) ? &o->lines : NULL,
     };
 }
@@ -298,12 +303,12 @@ static int run_command(const Options *o, char **word)
         fprintf(stderr, "ka: lines of source are added to answers with -l and "
                 "-j\n");
     }
-    if (o->socket) {
+    if (o->source.socket) {
         return ask_vm(o, word);
     }
     line = ka_join_words(word);
-    return o->cells ? ka_dump_file(o->file) :
-                      ka_ask_file(o->file, line, o->until_us, o->types);
+    return o->cells ? ka_dump_file(o->source.file) :
+                      ka_ask_file(&o->source, line, o->types);
 }
 
 static int write_file(const Options *o, char **word)
@@ -324,9 +329,44 @@ static bool is_file_command(const char *word)
     return !g_strcmp0(word, "export") || !g_strcmp0(word, "report");
 }
 
+/* ---- help ---------------------------------------------------------------- */
+
+/* Return true if the words only ask for a page of help. */
+static bool asks_for_help(char **word)
+{
+    const char *const *words = (const char *const *)word;
+
+    return !g_strcmp0(words[0], "help") ||
+           (words[0] && (g_strv_contains(words, "-h") ||
+                         g_strv_contains(words, "--help")));
+}
+
+static bool print(void *opaque, const char *text)
+{
+    int *error = opaque;
+
+    if (fputs(text, stdout) >= 0) {
+        return true;
+    }
+    *error = errno;
+    return false;
+}
+
+/* Print a page of help, without a file or a VM. */
+static int print_help(char **word)
+{
+    g_autofree char *line = ka_join_words(word);
+    int error = 0;
+    const McContext ctx = { .puts = print, .puts_opaque = &error };
+    int rc = mc_run(&ctx, line);
+
+    return !ka_flush(error) ? KA_NO_ANSWER :
+           rc == 1 ? KA_BAD_LINE : KA_ANSWERED;
+}
+
 int main(int argc, char **argv)
 {
-    Options o = { .until_us = UINT64_MAX };
+    Options o = { .source.until_us = UINT64_MAX };
     int first = parse(&o, argc, argv);
     const char *path;
 
@@ -340,17 +380,18 @@ int main(int argc, char **argv)
         fputs(o.help ? usage : "ka " KA_VERSION "\n", stdout);
         return ka_flush(0) ? KA_ANSWERED : KA_NO_ANSWER;
     }
-    if (!o.file && !o.socket && ka_asks_for_help(argv + first)) {
-        return ka_print_help(argv + first);
+    if (!o.source.file && !o.source.socket && asks_for_help(argv + first)) {
+        return print_help(argv + first);
     }
-    if (!o.file && !o.socket && wants_lines(&o) &&
+    if (!o.source.file && !o.source.socket && wants_lines(&o) &&
         !g_strcmp0(argv[first], "lines") && !argv[first + 1]) {
         return ka_add_lines(&o.lines);
     }
-    if (!o.file == !o.socket) {
+    if (!o.source.file == !o.source.socket) {
         return fail("ask either a file (-f) or a VM (-q)", NULL);
     }
-    if (o.socket && (o.cells || o.types || o.until_us != UINT64_MAX)) {
+    if (o.source.socket &&
+        (o.cells || o.types || o.source.until_us != UINT64_MAX)) {
         return fail("--at, --types and --cells are for files", NULL);
     }
     if (wants_lines(&o) && (o.cells || o.types)) {
@@ -360,7 +401,7 @@ int main(int argc, char **argv)
     if (o.lines.inlines && !wants_lines(&o)) {
         return fail("--inlines needs --vmlinux or --modules", NULL);
     }
-    if (o.cells && o.until_us != UINT64_MAX) {
+    if (o.cells && o.source.until_us != UINT64_MAX) {
         return fail("--cells are all events; --at is for answers", NULL);
     }
     if (o.cells && argv[first]) {

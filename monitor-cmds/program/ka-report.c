@@ -205,8 +205,7 @@ static bool read_job(const KaExport *what, McReport *r)
 int ka_report(const KaExport *what, char **word)
 {
     g_autoptr(McReport) r = mc_report_new();
-    KaSource s = { .file = what->file, .socket = what->socket,
-                   .until_us = what->until_us };
+    KaSource s = what->source;
     const char *base;
     int rc = KA_ANSWERED;
 

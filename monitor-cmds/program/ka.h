@@ -22,32 +22,37 @@
 /* Of ka_export(): the command has nothing to write; run it as any other. */
 #define KA_NOT_HERE     (-1)
 
-/** ka_ask_file() - run @line on a journal file, as of time @until_us; @types:
- *  (nullable) path of a file with the kernel's types */
-int ka_ask_file(const char *path, const char *line, uint64_t until_us,
-                const char *types);
-/** ka_query_file() - the same, and return the answer; @answer: (out, owned) the
- *  text, NULL without an answer */
-int ka_query_file(const char *path, const char *line, uint64_t until_us,
-                  char **answer);
-/** ka_read_file() - (owned) read a journal up to @until_us, and print on stderr
- *  what is missing. Return NULL after an error, which is printed. */
-KtReplay *ka_read_file(const char *path, uint64_t until_us);
-/** ka_query_replay() - run @line on a journal that was read from @path; @answer
- *  as for ka_query_file() */
-int ka_query_replay(KtReplay *r, const char *path, const char *line,
-                    uint64_t until_us, char **answer);
-/** ka_join_words() - return (owned) a command line of the words; those with
- *  blanks are quoted */
-char *ka_join_words(char **words);
-/** struct KaExport - what to export, and where to; @file or @socket is set;
- *  @path: NULL: to standard output; @findings: (nullable) the file of ka report
- *  --findings; @lines: (nullable) lines of source are wanted, and from where.
- *  All borrowed */
-typedef struct KaExport {
+/**
+ * struct KaSource - where answers come from; paths are borrowed
+ * @file, @until_us: a journal, and the time up to which it is read
+ * @socket: of a running VM; @file or @socket is set
+ * @replay: (owned) the journal that was read; NULL: a VM
+ */
+typedef struct KaSource {
     const char *file;
     const char *socket;
     uint64_t until_us;
+    KtReplay *replay;
+} KaSource;
+
+/** ka_ask_file() - run @line on the journal of @s; @types: (nullable) path of a
+ *  file with the kernel's types */
+int ka_ask_file(const KaSource *s, const char *line, const char *types);
+/** ka_read_file() - (owned) read the journal of @s, and print on stderr what is
+ *  missing; @apply: its events make the answers. Return NULL after an error,
+ *  which is printed. */
+KtReplay *ka_read_file(const KaSource *s, bool apply);
+/** ka_query_replay() - run @line on the journal that was read, and return the
+ *  answer; @answer: (out, owned) the text, NULL without an answer */
+int ka_query_replay(const KaSource *s, const char *line, char **answer);
+/** ka_join_words() - return (owned) a command line of the words; those with
+ *  blanks are quoted */
+char *ka_join_words(char **words);
+/** struct KaExport - what to export, and where to; @path: NULL: to standard
+ *  output; @findings: (nullable) the file of ka report --findings; @lines:
+ *  (nullable) lines of source are wanted, and from where. All borrowed */
+typedef struct KaExport {
+    KaSource source;
     const char *path;
     const char *findings;
     const KaLinesFiles *lines;
@@ -66,12 +71,6 @@ int ka_ask_with_lines(const KaExport *what, char **word);
 int ka_export(const KaExport *what, char **word);
 /** ka_report() - run ka report; as ka_export() */
 int ka_report(const KaExport *what, char **word);
-/** ka_asks_for_help() - return true if the words of a command only ask for a
- *  page of help */
-bool ka_asks_for_help(char **word);
-/** ka_print_help() - print the page for which the words ask, without a file or
- *  a VM */
-int ka_print_help(char **word);
 /**
  * ka_write_symbols() - write the file of ka symbols
  * @answer: (borrowed) the answer of the command
@@ -167,19 +166,6 @@ bool ka_output_end(KaOutput *o, bool complete);
  * a journal or in a running VM, and make a heap profile (sums of memory by
  * stack, McHeapProfile) of them.
  */
-/**
- * struct KaSource - where answers come from; paths are borrowed
- * @file, @until_us: a journal, and the time up to which it is read
- * @socket: of a running VM; @file or @socket is set
- * @replay: (owned) the journal that was read; NULL: a VM
- */
-typedef struct KaSource {
-    const char *file;
-    const char *socket;
-    uint64_t until_us;
-    KtReplay *replay;
-} KaSource;
-
 /** ka_source_open() - read the journal; nothing of a VM. Return false after an
  *  error, which is printed. */
 bool ka_source_open(KaSource *s);
@@ -187,7 +173,7 @@ void ka_source_close(KaSource *s);
 /** ka_source_kernel() - return (borrowed, nullable) the kernel of the journal,
  *  if its addresses are known */
 const GsKernel *ka_source_kernel(const KaSource *s);
-/** ka_source_query() - run @line; @answer: as for ka_query_file() */
+/** ka_source_query() - run @line; @answer: as for ka_query_replay() */
 int ka_source_query(const KaSource *s, const char *line, char **answer);
 /** ka_source_query_maybe() - run @line, whose answer is not needed. Return
  *  (owned) the answer, or "". */

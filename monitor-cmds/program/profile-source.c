@@ -14,7 +14,7 @@
 bool ka_source_open(KaSource *s)
 {
     if (s->file) {
-        s->replay = ka_read_file(s->file, s->until_us);
+        s->replay = ka_read_file(s, true);
     }
     return !s->file || s->replay;
 }
@@ -38,8 +38,7 @@ const GsKernel *ka_source_kernel(const KaSource *s)
 
 int ka_source_query(const KaSource *s, const char *line, char **answer)
 {
-    return s->replay ? ka_query_replay(s->replay, s->file, line, s->until_us,
-                                       answer) :
+    return s->replay ? ka_query_replay(s, line, answer) :
                        ka_query_vm(s->socket, line, false, answer);
 }
 

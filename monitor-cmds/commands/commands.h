@@ -88,19 +88,6 @@ bool mc_on_progress(void *opaque, uint64_t bytes);
 /** mc_leak_plan() - return the plan of a search of @vm, and begin @p */
 KtLeakPlan mc_leak_plan(McOut *out, const KtVm *vm, bool quiet, McProgress *p);
 
-/* ---- instruction --------------------------------------------------------- */
-
-/**
- * mc_read_instruction() - read the instruction of a frame
- * @frame: exact: its address is an instruction
- * @write: as for gs_arch_disassemble()
- *
- * Returns: false if it is unknown: there is no VM, the memory is not mapped, or
- * the code that was there at the time of the frame is gone.
- */
-bool mc_read_instruction(const McOut *out, const McFrame *frame, bool write,
-                         GsInstruction *insn);
-
 /* ---- block walk ---------------------------------------------------------- */
 
 /*
@@ -302,7 +289,7 @@ typedef struct McModuleRow {
 
 /** mc_print_module() - print the row */
 void mc_print_module(McOut *out, const McModuleRow *m);
-extern const McObject mc_module_object;
+
 
 /* ---- cache row ----------------------------------------------------------- */
 

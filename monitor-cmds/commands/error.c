@@ -6,7 +6,56 @@
  * numbers, under the tracer's lock, and printed without it.
  */
 #include "monitor-cmds/commands/commands.h"
+
 #include "monitor-cmds/output/block-row.h"
+
+/* ---- instructions -------------------------------------------------------- */
+
+/* Return true if the code of the frame is still there: it is in the kernel's
+ * image, or in a module that has not been unloaded since. */
+static bool is_there(const GsKernel *k, const McFrame *frame)
+{
+    GsModule module;
+    GsSymbol sym;
+
+    if (!gs_kernel_module_at(k, frame->pc, &module)) {
+        return gs_kernel_symbolize(k, frame->pc, &sym);
+    }
+    return module.live && gs_kernel_load_at(k, frame->pc, frame->era) ==
+           gs_kernel_load_at(k, frame->pc, GS_ERA_NOW);
+}
+
+/* Read up to @len bytes; an instruction may be the last one that is mapped.
+ * Return how many. */
+static size_t read_code(const McOut *out, uint64_t va, uint8_t *to, size_t len)
+{
+    while (len && !mc_read_guest(out, va, to, len)) {
+        len--;
+    }
+    return len;
+}
+
+/*
+ * Read and disassemble the instruction of a frame.
+ * @frame: exact: its address is an instruction
+ * @write: as for gs_arch_disassemble()
+ *
+ * Returns: false if it is unknown: there is no VM, the memory is not mapped, or
+ * the code that was there at the time of the frame is gone.
+ */
+static bool disassemble(const McOut *out, const McFrame *frame, bool write,
+                        GsInstruction *insn)
+{
+    const GsKernel *k = out->ctx->kernel_found ? mc_symbols(out->ctx) : NULL;
+    uint8_t bytes[GS_INSTRUCTION_MAX];
+    size_t len = 0;
+
+    if (k && out->ctx->vm && frame->pc && is_there(k, frame)) {
+        len = read_code(out, frame->pc, bytes, sizeof(bytes));
+    }
+    return len && gs_arch_disassemble(gs_kernel_arch(k), frame->pc, bytes, len,
+                                      write, insn);
+}
 
 /**
  * struct Errors - state of a listing
@@ -233,8 +282,7 @@ static bool read_instruction(const McOut *out, const KtError *e,
         return false;
     }
     frame = mc_frame(&stack, 0);
-    return mc_read_instruction(out, &frame, e->access.flags & KT_EVF_WRITE,
-                               insn);
+    return disassemble(out, &frame, e->access.flags & KT_EVF_WRITE, insn);
 }
 
 static void print_error(McOut *out, const KtError *e, const McArgs *args)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Access to the guest for commands that search its memory (ka leak, ka refs):
- * the VM, its memory, and the progress lines of a long search.
+ * What several commands ask of the VM and of the tracer: the guest's memory,
+ * the progress lines of a long search, blocks, figures, and why there are none.
  *
  * Called by the commands, on their thread; no locks.
  */
@@ -77,4 +77,66 @@ KtLeakPlan mc_leak_plan(McOut *out, const KtVm *vm, bool quiet, McProgress *p)
         .vm = vm, .kernel = out->ctx->kernel_found ? out->ctx->kernel : NULL,
         .progress = mc_on_progress, .opaque = p,
     };
+}
+
+/* ---- nothing to list ----------------------------------------------------- */
+
+static const char *why_no_events(const McContext *ctx)
+{
+    if (!ctx->kernel) {
+        return mc_why_no_kernel(ctx);
+    }
+    if (!ctx->kernel_found) {
+        return "the running kernel is not recognised yet";
+    }
+    return kt_tracer_enabled(ctx->tracer) ? "the guest has not allocated yet" :
+                                            "tracing is off";
+}
+
+char *mc_why_nothing(McOut *out)
+{
+    if (mc_stats(out).events) {
+        return g_strdup("");
+    }
+    return g_strconcat("; no events were recorded: ",
+                       why_no_events(out->ctx), NULL);
+}
+
+char *mc_range_text(const McRange *r)
+{
+    if (r->lo == r->hi) {
+        return g_strdup_printf(" at %016" PRIx64, r->lo);
+    }
+    return g_strdup_printf(" in %016" PRIx64 "-%016" PRIx64, r->lo, r->hi);
+}
+
+/* ---- walks --------------------------------------------------------------- */
+
+static bool visit_block(const KtBlock *b, void *opaque)
+{
+    McBlockWalk *w = opaque;
+
+    if (w->resumed && b->va <= w->behind) {
+        return true;
+    }
+    /* the next batch starts after this address, so all blocks of one address
+     * must be in the same batch */
+    if (w->visits >= MC_BATCH_VISITS && b->va != w->last) {
+        w->stopped = true;
+        return false;
+    }
+    w->visits++;
+    w->last = b->va;
+    w->visit(w->opaque, b);
+    return true;
+}
+
+void mc_block_walk_batch(McBlockWalk *w, KtTracer *t)
+{
+    w->visits = 0;
+    w->stopped = false;
+    kt_query_range(t, w->resumed ? w->behind + 1 : 0, UINT64_MAX, visit_block,
+                   w);
+    w->resumed = true;
+    w->behind = w->last;
 }

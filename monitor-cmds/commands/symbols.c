@@ -15,7 +15,69 @@
  * callers wrong, and the caller should ask again.
  */
 #include "monitor-cmds/commands/commands.h"
+
+#include <zlib.h>
+
 #include "monitor-cmds/output/format.h"
+
+/* ---- bytes as text ------------------------------------------------------- */
+
+/*
+ * A monitor passes text only: bytes are gzip, then base64, as "base64 -d |
+ * gunzip" reads it. The VM waits meanwhile, so gzip's fastest level is used,
+ * and nothing but one block is kept.
+ */
+#define GZIP        (15 + 16)       /* largest window, gzip's header */
+#define LINE        768             /* bytes; 1024 characters */
+
+/** struct Packer - bytes that were compressed and not printed */
+typedef struct Packer {
+    McOut *out;
+    z_stream z;
+    uint8_t line[LINE];
+} Packer;
+
+static void print_line(Packer *p)
+{
+    g_autofree char *text = g_base64_encode(p->line, LINE - p->z.avail_out);
+
+    g_string_append(p->out->line, text);
+    mc_out_end_line(p->out);
+    p->z.next_out = p->line;
+    p->z.avail_out = LINE;
+}
+
+/* Compress what @p->z has, and print each line that is full. */
+static void pack(Packer *p)
+{
+    int rc;
+
+    do {
+        rc = deflate(&p->z, Z_FINISH);
+        if (!p->z.avail_out || (rc == Z_STREAM_END &&
+                                p->z.avail_out < LINE)) {
+            print_line(p);
+        }
+    } while (rc == Z_OK && !p->out->closed);
+}
+
+/* Print @len bytes, compressed by gzip, in lines of base64. */
+static void print_packed(McOut *o, const void *bytes, size_t len)
+{
+    Packer p = { .out = o };
+
+    if (len > UINT_MAX ||
+        deflateInit2(&p.z, Z_BEST_SPEED, Z_DEFLATED, GZIP, 9,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        return;
+    }
+    p.z.next_in = (Bytef *)bytes;
+    p.z.avail_in = len;
+    p.z.next_out = p.line;
+    p.z.avail_out = LINE;
+    pack(&p);
+    deflateEnd(&p.z);
+}
 
 static const GsKernel *kernel_of(const McContext *ctx, GError **errp)
 {
@@ -132,6 +194,6 @@ bool mc_cmd_symbols(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     print_figures(out, stamp, reader.missed, &file);
-    mc_packed(out, file.bytes->data, file.bytes->len);
+    print_packed(out, file.bytes->data, file.bytes->len);
     return true;
 }

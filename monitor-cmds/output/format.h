@@ -111,11 +111,4 @@ void mc_put_pc(GString *s, const GsKernel *k, const McFrame *f);
  *  symbol+0xoff/0xsize [module] */
 void mc_put_pc_as_kernel(GString *s, const GsKernel *k, const McFrame *f);
 
-/** mc_packed() - print @len bytes, compressed by gzip, in lines of base64 */
-void mc_packed(McOut *o, const void *bytes, size_t len);
-
-/** mc_errno_name() - (static) Return the name of an error code, "ENOENT" for 2;
- *  NULL if it has none. */
-const char *mc_errno_name(unsigned code);
-
 #endif /* MC_FORMAT_H */

@@ -15,20 +15,93 @@
  *
  * QEMU greets a second client only after the first one has disconnected.
  * Therefore the greeting has a time limit, which is short if one client has the
- * socket all the time (socket-client.c); clients that ask one short question
+ * socket all the time (client_of()); clients that ask one short question
  * each wait for each other. An answer has no limit: `ka leak scan` can run for
  * minutes.
  */
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/un.h>
-
 #include <gio/gio.h>
 #include <gio/gunixsocketaddress.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
 #include "monitor-cmds/program/json-line.h"
 #include "monitor-cmds/program/ka.h"
+
+/* ---- who has the socket -------------------------------------------------- */
+
+/*
+ * /proc/net/unix has a line for each end of a connection. The end that QEMU
+ * accepted has the path of QEMU's socket, and an inode. A client that still
+ * waits has a line with this path, too, but no inode:
+ *
+ *   Num       RefCount Protocol Flags    Type St Inode Path
+ *   00000000: 00000002 00000000 00010000 0001 01  5001 /run/qmp.sock  (listens)
+ *   00000000: 00000003 00000000 00000000 0001 03  5010 /run/qmp.sock  (serves)
+ *   00000000: 00000002 00000000 00000000 0001 03     0 /run/qmp.sock  (waits)
+ */
+#define TABLE       "/proc/net/unix"
+#define STATE       5u      /* fields of a line, from 0 on */
+#define INODE       6u
+#define CONNECTED   3u      /* a state */
+
+/* QEMU's path may be another name of the same file, or a relative one. */
+static bool same_socket(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return !strcmp(a, b) ||
+           (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+            x.st_ino == y.st_ino);
+}
+
+/* Return the value of the @n-th field of a line, and where the field ends. */
+static uint64_t field(const char *line, unsigned n, unsigned base,
+                      const char **end)
+{
+    for (; n; n--) {
+        line += strspn(line, " ");
+        line += strcspn(line, " ");
+    }
+    return g_ascii_strtoull(line, (char **)end, base);
+}
+
+/* Return the inode of a line's end if it is an accepted one of @path, else 0.
+ * @line has no newline. */
+static uint64_t accepted_on(const char *line, const char *path)
+{
+    const char *end;
+    uint64_t state = field(line, STATE, 16, &end);
+    uint64_t inode = field(line, INODE, 10, &end);
+
+    return state == CONNECTED && inode && *end == ' ' &&
+           same_socket(end + 1, path) ? inode : 0;
+}
+
+/* Return a number for the client that is served on the unix socket @path, 0
+ * if there is none or it is not known. */
+static uint64_t client_of(const char *path)
+{
+    FILE *table = fopen(TABLE, "re");
+    uint64_t inode = 0;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t len;
+
+    while (table && !inode && (len = getline(&line, &room, table)) > 0) {
+        line[len - (line[len - 1] == '\n')] = 0;
+        inode = accepted_on(line, path);
+    }
+    free(line);
+    if (table) {
+        fclose(table);
+    }
+    return inode;
+}
 
 #define GREETING_S  10u
 /* The same, while the client that was there before has the socket. */
@@ -38,7 +111,7 @@
 
 /**
  * struct Peer - a connection to QEMU
- * @holder: the client that had the socket before, see ka_client_of(); 0: none
+ * @holder: the client that had the socket before, see client_of(); 0: none
  * @taken: @holder still has it
  * @quiet: print no errors
  */
@@ -78,7 +151,7 @@ static bool in_time(Peer *p, bool (*step)(const Peer *, unsigned, GError **),
         if (step(p, HELD_S, error)) {
             return true;
         }
-        p->taken = is_late(*error) && ka_client_of(p->path) == p->holder;
+        p->taken = is_late(*error) && client_of(p->path) == p->holder;
         if (p->taken || !is_late(*error)) {
             return false;
         }
@@ -116,7 +189,7 @@ static bool open_peer(Peer *p, GError **error)
     }
     p->socket = g_socket_new(G_SOCKET_FAMILY_UNIX, G_SOCKET_TYPE_STREAM,
                              G_SOCKET_PROTOCOL_DEFAULT, error);
-    p->holder = ka_client_of(p->path);
+    p->holder = client_of(p->path);
     if (!p->socket || !in_time(p, connect_step, error)) {
         return false;
     }

@@ -132,9 +132,6 @@ typedef struct KaFollow {
 } KaFollow;
 /** ka_follow() - copy until the VM ends, or a signal (SIGINT, SIGTERM). */
 int ka_follow(const char *socket, const KaFollow *f);
-/** ka_client_of() - return a number for the client that is served on the unix
- *  socket @path, 0 if there is none or it is not known */
-uint64_t ka_client_of(const char *path);
 
 /* ---- output file --------------------------------------------------------- */
 

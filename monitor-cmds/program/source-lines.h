@@ -146,19 +146,6 @@ char *ka_kernel_places_search(const KaKernelPlaces *k, char **why);
  *  kernel's; NULL: it is, and k->slide is set */
 char *ka_kernel_places_compare(KaKernelPlaces *k, const KaSourceFile *f);
 
-/* ---- module files -------------------------------------------------------- */
-
-/* Files of modules in a folder, by the names of the modules. */
-/** ka_module_files_new() - (owned) find all files of modules below a folder:
- *  name -> path; "" if several files have the name */
-GHashTable *ka_module_files_new(const char *folder);
-/** ka_module_name_equal() - return true if both are names of one module; "-"
- *  and "_" are the same */
-bool ka_module_name_equal(const char *a, const char *b);
-/** ka_module_files_find() - return (borrowed) the path of a module, NULL if
- *  there is none */
-const char *ka_module_files_find(GHashTable *files, const char *name);
-
 /* ---- line answers -------------------------------------------------------- */
 
 /* Lines of source in answers of ka that have the addresses of --pc. */

@@ -168,15 +168,6 @@ typedef struct McFinding {
     unsigned name, fold, n;
 } McFinding;
 
-/**
- * mc_report_findings() - (owned) return McFinding, in the order of their first
- *                        errors
- * @of: (out) for each card of the report its finding
- */
-GArray *mc_report_findings(McReport *r, unsigned *of);
-/** mc_put_findings() - append the findings, and which one each card is of. */
-void mc_put_findings(GString *to, McReport *r);
-
 /* ---- job ----------------------------------------------------------------- */
 
 /*

@@ -21,6 +21,7 @@
 #define MC_MARGIN 6
 
 typedef struct McOut McOut;
+typedef struct McLongPlan McLongPlan;
 
 /**
  * struct McOut - the output of a command
@@ -32,6 +33,7 @@ typedef struct McOut McOut;
  * @symbols: kernel for the names of program counters; NULL prints them in hex
  * @verbose: -v
  * @long_form: -l; @newest_us: time of the newest event, for ages
+ * @long_plan: (owned, nullable) of the rows of -l
  * @pcs: --pc
  * @closed: nobody reads the output any more; nothing more is printed
  */
@@ -45,6 +47,7 @@ struct McOut {
     const GsKernel *symbols;
     bool verbose;
     bool long_form;
+    McLongPlan *long_plan;
     bool pcs;
     uint64_t newest_us;
     bool closed;
@@ -89,6 +92,7 @@ typedef struct McStack {
     GsStackEra era;
 } McStack;
 McStack mc_stack(KtTracer *t, KtStackId id);
+void mc_long_plan_free(McLongPlan *p);
 /** mc_long_stack() - print a stack in the long form, -l: a frame a line */
 void mc_long_stack(McOut *o, const McStack *stack);
 /** mc_frame() - return frame @i, less than s->n */

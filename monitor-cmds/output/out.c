@@ -27,6 +27,7 @@ void mc_out_deinit(McOut *o)
     g_string_free(g_steal_pointer(&o->line), TRUE);
     g_string_free(g_steal_pointer(&o->word), TRUE);
     g_string_free(g_steal_pointer(&o->chunk), TRUE);
+    g_clear_pointer(&o->long_plan, mc_long_plan_free);
 }
 
 void mc_out_flush(McOut *o)

@@ -46,35 +46,82 @@ static const Deed deeds[] = {
                                "neighbour_pid", "neighbour_comm" } },
 };
 
+/**
+ * struct McLongPlan - where the columns of an object are printed: found once
+ *                     for all rows of it
+ * @deed: the columns of each deed, NULL if there is none
+ * @kind: (nullable) the kind of an error
+ * @other: (McColumn) the other columns, in their order
+ */
+struct McLongPlan {
+    const McObject *object;
+    const McColumn *deed[G_N_ELEMENTS(deeds)][COLUMNS], *kind;
+    GPtrArray *other;
+};
+
 /** struct Long - the row that is printed */
 typedef struct Long {
     McOut *o;
-    const McObject *object;
+    const McLongPlan *plan;
     const void *row;
 } Long;
 
-/* Read a column; return false if it does not apply, or is unknown. Some columns
- * repeat others, if the short form does not have them. */
-static bool read_column(const Long *l, const McColumn *c, McValue *v)
+/* Find what the column is for. Only the first column with a key counts. */
+static void plan_column(McLongPlan *p, const McColumn *c)
+{
+    bool other = !(c->flags & MC_HEAD);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(deeds) * COLUMNS; i++) {
+        const McColumn **at = &p->deed[i / COLUMNS][i % COLUMNS];
+
+        if (!g_strcmp0(c->key, deeds[i / COLUMNS].key[i % COLUMNS])) {
+            *at = *at ? *at : c;
+            other = false;
+        }
+    }
+    if (!strcmp(c->key, "error")) {
+        p->kind = p->kind ? p->kind : c;
+        other = false;
+    }
+    if (other) {
+        g_ptr_array_add(p->other, (gpointer)c);
+    }
+}
+
+void mc_long_plan_free(McLongPlan *p)
+{
+    if (p) {
+        g_ptr_array_unref(p->other);
+        g_free(p);
+    }
+}
+
+static const McLongPlan *plan_of(McOut *o, const McObject *object)
+{
+    if (o->long_plan && o->long_plan->object == object) {
+        return o->long_plan;
+    }
+    mc_long_plan_free(o->long_plan);
+    o->long_plan = g_new0(McLongPlan, 1);
+    o->long_plan->object = object;
+    o->long_plan->other = g_ptr_array_new();
+    for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
+        for (const McColumn *c = object->columns[i]; c->key; c++) {
+            plan_column(o->long_plan, c);
+        }
+    }
+    return o->long_plan;
+}
+
+/* Read a column (nullable); return false if it does not apply, or is unknown.
+ * Some columns repeat others, if the short form does not have them. */
+static bool get(const Long *l, const McColumn *c, McValue *v)
 {
     *v = (McValue) { 0 };
-    return c->text && mc_applies(l->o, c, l->row) &&
+    return c && c->text && mc_applies(l->o, c, l->row) &&
            (!c->text_when || c->text_when(l->row)) &&
            mc_value(l->o, c, l->row, v) &&
            (c->look != MC_LOOK_LIST || *v->list);
-}
-
-/* Read the column with a key; @key: (nullable). */
-static bool get(const Long *l, const char *key, McValue *v)
-{
-    for (unsigned i = 0; key && i < MC_SETS && l->object->columns[i]; i++) {
-        for (const McColumn *c = l->object->columns[i]; c->key; c++) {
-            if (!strcmp(c->key, key)) {
-                return read_column(l, c, v);
-            }
-        }
-    }
-    return false;
 }
 
 static void put_both(GString *s, uint64_t v)
@@ -101,12 +148,12 @@ static void put_age(GString *s, uint64_t us)
 
 /* ---- what happened ------------------------------------------------------- */
 
-static void put_time(const Long *l, const char *key)
+static void put_time(const Long *l, const McColumn *c)
 {
     GString *s = l->o->line;
     McValue v;
 
-    if (!get(l, key, &v)) {
+    if (!get(l, c, &v)) {
         return;
     }
     g_string_append_printf(s, " at %" PRIu64 "us", v.u);
@@ -116,24 +163,24 @@ static void put_time(const Long *l, const char *key)
     }
 }
 
-static void put_doer(const Long *l, const Deed *d)
+static void put_doer(const Long *l, const McColumn *const c[])
 {
     GString *s = l->o->line;
     McValue v;
-    bool named = get(l, d->key[COMM], &v);
+    bool named = get(l, c[COMM], &v);
 
     if (named) {
         g_string_append(s, ", by ");
         mc_put_word(s, v.s);
     }
-    if (get(l, d->key[PID], &v)) {
+    if (get(l, c[PID], &v)) {
         g_string_append_printf(s, " (pid %" PRIu64 ")", v.u);
     }
-    if (get(l, d->key[CPU], &v)) {
+    if (get(l, c[CPU], &v)) {
         g_string_append_printf(s, "%s on vCPU %" PRIu64, named ? "" : ",",
                                v.u);
     }
-    if (get(l, d->key[HOOK], &v)) {
+    if (get(l, c[HOOK], &v)) {
         g_string_append(s, ", in ");
         mc_put_word(s, v.s);
     }
@@ -159,34 +206,25 @@ void mc_long_stack(McOut *o, const McStack *stack)
     }
 }
 
-static void print_deed(const Long *l, const Deed *d)
+static void print_deed(const Long *l, unsigned i)
 {
+    const McColumn *const *c = l->plan->deed[i];
+    const char *word = deeds[i].word;
     McValue v, kind;
-    bool known = get(l, d->key[STACK], &v) || get(l, d->key[US], &v);
+    bool known = get(l, c[STACK], &v) || get(l, c[US], &v);
 
-    if (!known || (!d->word && !get(l, "error", &kind))) {
+    if (!known || (!word && !get(l, l->plan->kind, &kind))) {
         return;
     }
-    g_string_append_printf(l->o->line, DETAIL "%s",
-                           d->word ? d->word : kind.s);
-    put_time(l, d->key[US]);
-    put_doer(l, d);
+    g_string_append_printf(l->o->line, DETAIL "%s", word ? word : kind.s);
+    put_time(l, c[US]);
+    put_doer(l, c);
     mc_out_end_line(l->o);
-    get(l, d->key[STACK], &v);
+    get(l, c[STACK], &v);
     mc_long_stack(l->o, &v.stack);
 }
 
 /* ---- the other columns --------------------------------------------------- */
-
-static bool is_of_deed(const char *key)
-{
-    for (unsigned i = 0; i < G_N_ELEMENTS(deeds) * COLUMNS; i++) {
-        if (!g_strcmp0(key, deeds[i / COLUMNS].key[i % COLUMNS])) {
-            return true;
-        }
-    }
-    return !strcmp(key, "error");
-}
 
 static void put_list(GString *s, const char *const *list)
 {
@@ -208,13 +246,13 @@ static void put_value(McOut *o, const McColumn *c, const McValue *v)
     }
 }
 
-static void print_columns(const Long *l, const McColumn *columns)
+static void print_others(const Long *l)
 {
-    for (const McColumn *c = columns; c->key; c++) {
+    for (unsigned i = 0; i < l->plan->other->len; i++) {
+        const McColumn *c = l->plan->other->pdata[i];
         McValue v;
 
-        if (!(c->flags & MC_HEAD) && !is_of_deed(c->key) &&
-            read_column(l, c, &v)) {
+        if (get(l, c, &v)) {
             g_string_append_printf(l->o->line, DETAIL "%-18s ", c->key);
             put_value(l->o, c, &v);
             mc_out_end_line(l->o);
@@ -235,7 +273,7 @@ static void print_size(McOut *o, const KtBlock *b)
 void mc_long_row(McOut *o, const McObject *object, const void *row)
 {
     const KtBlock *b = ((const McBlockRow *)row)->block;
-    const Long l = { o, object, row };
+    const Long l = { o, plan_of(o, object), row };
 
     for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
         mc_put_columns(o, o->line, object->columns[i], row, MC_HEAD);
@@ -245,9 +283,7 @@ void mc_long_row(McOut *o, const McObject *object, const void *row)
         print_size(o, b);
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(deeds); i++) {
-        print_deed(&l, &deeds[i]);
+        print_deed(&l, i);
     }
-    for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
-        print_columns(&l, object->columns[i]);
-    }
+    print_others(&l);
 }

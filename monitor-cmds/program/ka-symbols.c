@@ -7,50 +7,38 @@
  * printed. The answer is QEMU's, and not trusted: the file has at most MAX_FILE
  * bytes.
  */
-#include <glib.h>
+#include <gio/gio.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "monitor-cmds/program/ka.h"
 
-#define GZIP        (15 + 16)       /* largest window, gzip's header */
 #define MAX_FILE    ((size_t)1 << 30)
 #define STEP        ((size_t)1 << 20)
 
-/* Decompress all that @z has. Return (owned) NULL if it is no gzip, is cut off,
+/* Return (owned) the file whose text is @text. NULL: it is no gzip, is cut off,
  * or is too much. */
-static GByteArray *inflate_all(z_stream *z)
-{
-    g_autoptr(GByteArray) file = g_byte_array_new();
-    int rc = Z_OK;
-
-    while (rc == Z_OK && file->len < MAX_FILE) {
-        size_t at = file->len;
-
-        g_byte_array_set_size(file, at + STEP);
-        z->next_out = file->data + at;
-        z->avail_out = STEP;
-        rc = inflate(z, Z_NO_FLUSH);
-        g_byte_array_set_size(file, at + STEP - z->avail_out);
-    }
-    return rc == Z_STREAM_END ? g_steal_pointer(&file) : NULL;
-}
-
-/* Return (owned) the file whose text is @text, or NULL. */
 static GByteArray *unpack(const char *text)
 {
     gsize len;
     g_autofree guchar *packed = g_base64_decode(text, &len);
-    z_stream z = { .next_in = packed, .avail_in = len };
-    GByteArray *file;
+    g_autoptr(GInputStream) from = g_memory_input_stream_new_from_data(
+        packed, (gssize)len, NULL);
+    g_autoptr(GZlibDecompressor) gzip =
+        g_zlib_decompressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP);
+    g_autoptr(GInputStream) in =
+        g_converter_input_stream_new(from, G_CONVERTER(gzip));
+    g_autoptr(GByteArray) file = g_byte_array_new();
+    gssize n = 1;
 
-    if (len > UINT_MAX || inflateInit2(&z, GZIP) != Z_OK) {
-        return NULL;
+    while (n > 0 && file->len < MAX_FILE) {
+        guint at = file->len;
+
+        g_byte_array_set_size(file, at + STEP);
+        n = g_input_stream_read(in, file->data + at, STEP, NULL, NULL);
+        g_byte_array_set_size(file, at + (guint)MAX(n, 0));
     }
-    file = inflate_all(&z);
-    inflateEnd(&z);
-    return file;
+    return n ? NULL : g_steal_pointer(&file);
 }
 
 static int fail(const char *path, const char *why)

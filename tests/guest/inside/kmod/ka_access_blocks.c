@@ -282,11 +282,8 @@ KA_CASE(uaf_beside)
     return 0;
 }
 
-static KA_SITE void ka_access_free_bulk(struct kmem_cache *cache, void **p)
-{
-    kmem_cache_free_bulk(cache, 2, p);
-    ka_site_end();
-}
+KA_SITE_DOES(ka_access_free_bulk, (struct kmem_cache *cache, void **p),
+             kmem_cache_free_bulk(cache, 2, p))
 
 KA_CASE(uaf_bulk)
 {

@@ -64,17 +64,10 @@ static int copy(const char *site, size_t from_bytes, size_t to_bytes, size_t n,
     return from && to ? 0 : -ENOMEM;
 }
 
-static KA_SITE void ka_site_memcpy(void *to, const void *from, size_t n)
-{
-    memcpy(to, from, n);
-    ka_site_end();
-}
-
-static KA_SITE void ka_site_memmove(void *to, const void *from, size_t n)
-{
-    memmove(to, from, n);
-    ka_site_end();
-}
+KA_SITE_DOES(ka_site_memcpy, (void *to, const void *from, size_t n),
+             memcpy(to, from, n))
+KA_SITE_DOES(ka_site_memmove, (void *to, const void *from, size_t n),
+             memmove(to, from, n))
 
 KA_CASE(memcpy_from)
 {

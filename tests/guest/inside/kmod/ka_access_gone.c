@@ -6,19 +6,9 @@
 #include "ka_access_lend.h"
 #include "ka_kmod.h"
 
-static KA_SITE void *ka_gone_take(void)
-{
-    void *p = kmem_cache_alloc(ka_access_cache(), GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void ka_gone_give(void *p)
-{
-    kmem_cache_free(ka_access_cache(), p);
-    ka_site_end();
-}
+KA_SITE_RETURNS(void *, ka_gone_take, (void),
+                kmem_cache_alloc(ka_access_cache(), GFP_KERNEL))
+KA_SITE_DOES(ka_gone_give, (void *p), kmem_cache_free(ka_access_cache(), p))
 
 static int __init ka_gone_init(void)
 {

@@ -88,73 +88,23 @@ static __always_inline void *kmalloc_of_ours(size_t size)
 
 /* ---- sites that are right ---------------------------------------------- */
 
-static KA_SITE void *ka_err_alloc_cache(struct kmem_cache *cache)
-{
-    void *p = kmem_cache_alloc(cache, GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void *ka_err_alloc_kmalloc(size_t size)
-{
-    void *p = kmalloc_of_ours(size);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void *ka_err_alloc_vmalloc(size_t size)
-{
-    void *p = vmalloc(size);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void ka_err_free_kfree(void *p)
-{
-    kfree(p);
-    ka_site_end();
-}
-
-static KA_SITE void ka_err_free_cache(struct kmem_cache *cache, void *p)
-{
-    kmem_cache_free(cache, p);
-    ka_site_end();
-}
-
-static KA_SITE void ka_err_queue_rcu(struct ka_obj *p)
-{
-    kfree_rcu(p, rcu);
-    ka_site_end();
-}
+KA_SITE_RETURNS(void *, ka_err_alloc_cache, (struct kmem_cache *cache),
+                kmem_cache_alloc(cache, GFP_KERNEL))
+KA_SITE_RETURNS(void *, ka_err_alloc_kmalloc, (size_t size),
+                kmalloc_of_ours(size))
+KA_SITE_RETURNS(void *, ka_err_alloc_vmalloc, (size_t size), vmalloc(size))
+KA_SITE_DOES(ka_err_free_kfree, (void *p), kfree(p))
+KA_SITE_DOES(ka_err_free_cache, (struct kmem_cache *cache, void *p),
+             kmem_cache_free(cache, p))
+KA_SITE_DOES(ka_err_queue_rcu, (struct ka_obj *p), kfree_rcu(p, rcu))
 
 /* ---- sites that are wrong ---------------------------------------------- */
 
-static KA_SITE void ka_err_bad_kfree(void *p)
-{
-    kfree(p);
-    ka_site_end();
-}
-
-static KA_SITE void ka_err_bad_cache_free(struct kmem_cache *cache, void *p)
-{
-    kmem_cache_free(cache, p);
-    ka_site_end();
-}
-
-static KA_SITE void ka_err_bad_vfree(void *p)
-{
-    vfree(p);
-    ka_site_end();
-}
-
-static KA_SITE void ka_err_bad_sensitive(void *p)
-{
-    kfree_sensitive(p);
-    ka_site_end();
-}
+KA_SITE_DOES(ka_err_bad_kfree, (void *p), kfree(p))
+KA_SITE_DOES(ka_err_bad_cache_free, (struct kmem_cache *cache, void *p),
+             kmem_cache_free(cache, p))
+KA_SITE_DOES(ka_err_bad_vfree, (void *p), vfree(p))
+KA_SITE_DOES(ka_err_bad_sensitive, (void *p), kfree_sensitive(p))
 
 static KA_SITE void ka_err_bad_krealloc(void *p)
 {
@@ -162,25 +112,11 @@ static KA_SITE void ka_err_bad_krealloc(void *p)
     barrier_data(p);
 }
 
-static KA_SITE void ka_err_bad_rcu(struct ka_obj *p)
-{
-    kfree_rcu(p, rcu);
-    ka_site_end();
-}
-
-static KA_SITE void ka_err_bad_destroy(struct kmem_cache *cache)
-{
-    kmem_cache_destroy(cache);
-    ka_site_end();
-}
-
-static KA_SITE void *ka_err_bad_alloc(struct kmem_cache *cache)
-{
-    void *p = kmem_cache_alloc(cache, GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
+KA_SITE_DOES(ka_err_bad_rcu, (struct ka_obj *p), kfree_rcu(p, rcu))
+KA_SITE_DOES(ka_err_bad_destroy, (struct kmem_cache *cache),
+             kmem_cache_destroy(cache))
+KA_SITE_RETURNS(void *, ka_err_bad_alloc, (struct kmem_cache *cache),
+                kmem_cache_alloc(cache, GFP_KERNEL))
 
 static void truth(const void *va, const void *block, const char *bad,
                   const char *alloc)

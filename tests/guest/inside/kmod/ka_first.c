@@ -12,27 +12,10 @@
 
 static struct kmem_cache *one, *other;
 
-static KA_SITE void *ka_first_lose(void)
-{
-    void *p = kmalloc(777, GFP_KERNEL | __GFP_ZERO);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void *ka_first_take(void)
-{
-    void *p = kmalloc(5000, GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void ka_first_give(void *p)
-{
-    kfree(p);
-    ka_site_end();
-}
+KA_SITE_RETURNS(void *, ka_first_lose, (void),
+                kmalloc(777, GFP_KERNEL | __GFP_ZERO))
+KA_SITE_RETURNS(void *, ka_first_take, (void), kmalloc(5000, GFP_KERNEL))
+KA_SITE_DOES(ka_first_give, (void *p), kfree(p))
 
 static KA_SITE void ka_first_wrong(void)
 {

@@ -27,11 +27,7 @@ static KA_SITE void ka_five_calls(void)
     ka_site_end();
 }
 
-static KA_SITE void ka_five_get(size_t size)
-{
-    kmalloc(size, GFP_KERNEL);
-    ka_site_end();
-}
+KA_SITE_DOES(ka_five_get, (size_t size), kmalloc(size, GFP_KERNEL))
 
 #define CALLER(n)                               \
     static KA_SITE void ka_five_caller##n(void) \

@@ -20,5 +20,21 @@
 #define KA_SITE noinline __attribute__((noipa))
 /* Stands behind the call that must not become a tail call. */
 #define ka_site_end() barrier()
+/* Define a site that is one statement, or that returns one expression. Its
+ * parameters stand in parentheses. */
+#define KA_SITE_DOES(name, params, ...)                 \
+    static KA_SITE void name params                     \
+    {                                                   \
+        __VA_ARGS__;                                    \
+        ka_site_end();                                  \
+    }
+#define KA_SITE_RETURNS(type, name, params, ...)        \
+    static KA_SITE type name params                     \
+    {                                                   \
+        type ka_returned = __VA_ARGS__;                 \
+                                                        \
+        ka_site_end();                                  \
+        return ka_returned;                             \
+    }
 
 #endif /* KA_KMOD_H */

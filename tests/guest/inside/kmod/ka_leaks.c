@@ -176,11 +176,8 @@ static KA_SITE void lose_plain(void)
     ka_site_end();
 }
 
-static KA_SITE void lose_percpu(void)
-{
-    lost("percpu", (void __force *)__alloc_percpu(104, 8));
-    ka_site_end();
-}
+KA_SITE_DOES(lose_percpu, (void),
+             lost("percpu", (void __force *)__alloc_percpu(104, 8)))
 
 static KA_SITE void lose_cycle(void)
 {

@@ -59,13 +59,7 @@ static __init KA_SITE void *ka_leaky_init_site(void)
     return p;
 }
 
-static KA_SITE void *ka_leaky_core_site(void)
-{
-    void *p = kmalloc(BYTES, GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
+KA_SITE_RETURNS(void *, ka_leaky_core_site, (void), kmalloc(BYTES, GFP_KERNEL))
 
 static __exit KA_SITE void *ka_leaky_exit_site(void)
 {
@@ -75,37 +69,12 @@ static __exit KA_SITE void *ka_leaky_exit_site(void)
     return p;
 }
 
-static KA_SITE void *ka_leaky_object_site(void)
-{
-    void *p = kmalloc(3, GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void *ka_leaky_vmalloc_site(void)
-{
-    void *p = vmalloc(3 * PAGE_SIZE);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void __percpu *ka_leaky_percpu_site(void)
-{
-    void __percpu *p = __alloc_percpu(40, 8);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE char *ka_leaky_library_site(void)
-{
-    char *p = kasprintf(GFP_KERNEL, "left by %s", "a library");
-
-    ka_site_end();
-    return p;
-}
+KA_SITE_RETURNS(void *, ka_leaky_object_site, (void), kmalloc(3, GFP_KERNEL))
+KA_SITE_RETURNS(void *, ka_leaky_vmalloc_site, (void), vmalloc(3 * PAGE_SIZE))
+KA_SITE_RETURNS(void __percpu *, ka_leaky_percpu_site, (void),
+                __alloc_percpu(40, 8))
+KA_SITE_RETURNS(char *, ka_leaky_library_site, (void),
+                kasprintf(GFP_KERNEL, "left by %s", "a library"))
 
 /* What is well: freed at exit, or queued to be. */
 static int take_and_keep(void)

@@ -23,19 +23,8 @@ static __init KA_SITE void *ka_life_site_init(void)
     return p;
 }
 
-static KA_SITE void *ka_life_site_core(void)
-{
-    void *p = kmalloc(BYTES, GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void ka_life_site_free(void *p)
-{
-    kfree(p);
-    ka_site_end();
-}
+KA_SITE_RETURNS(void *, ka_life_site_core, (void), kmalloc(BYTES, GFP_KERNEL))
+KA_SITE_DOES(ka_life_site_free, (void *p), kfree(p))
 
 static __exit KA_SITE void *ka_life_site_exit(void)
 {

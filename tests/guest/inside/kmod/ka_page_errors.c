@@ -13,25 +13,11 @@ static char *kind = "";
 module_param(kind, charp, 0444);
 MODULE_PARM_DESC(kind, "the error to commit");
 
-static KA_SITE struct page *ka_err_alloc_pages(gfp_t gfp, unsigned int order)
-{
-    struct page *page = alloc_pages(gfp, order);
-
-    ka_site_end();
-    return page;
-}
-
-static KA_SITE void ka_err_bad_kfree(void *p)
-{
-    kfree(p);
-    ka_site_end();
-}
-
-static KA_SITE void ka_err_bad_free_pages(void *p, unsigned int order)
-{
-    free_pages((unsigned long)p, order);
-    ka_site_end();
-}
+KA_SITE_RETURNS(struct page *, ka_err_alloc_pages,
+                (gfp_t gfp, unsigned int order), alloc_pages(gfp, order))
+KA_SITE_DOES(ka_err_bad_kfree, (void *p), kfree(p))
+KA_SITE_DOES(ka_err_bad_free_pages, (void *p, unsigned int order),
+             free_pages((unsigned long)p, order))
 
 static void truth_inside(const void *p, const void *block, const char *bad)
 {

@@ -31,13 +31,8 @@ struct item {
     char data[100];
 };
 
-static KA_SITE struct item *new_item(size_t size)
-{
-    struct item *p = kzalloc(size, GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
+KA_SITE_RETURNS(struct item *, new_item, (size_t size),
+                kzalloc(size, GFP_KERNEL))
 
 /* What is allocated before the call that fails is not freed. */
 static KA_SITE int planted_leak(void)

@@ -36,17 +36,8 @@ static unsigned long volatile no_address = 0xdead000000000000;
 
 /* ---- faults ---------------------------------------------------------------*/
 
-static KA_SITE void ka_sick_oops(void)
-{
-    *null = 1;
-    ka_site_end();
-}
-
-static KA_SITE void ka_sick_fault(void)
-{
-    *(int *)no_address = 1;
-    ka_site_end();
-}
+KA_SITE_DOES(ka_sick_oops, (void), *null = 1)
+KA_SITE_DOES(ka_sick_fault, (void), *(int *)no_address = 1)
 
 static void ka_sick_irq_work(struct irq_work *work)
 {
@@ -75,11 +66,7 @@ static KA_SITE void ka_sick_panic(void)
 
 /* ---- warnings ------------------------------------------------------------ */
 
-static KA_SITE void ka_sick_warn(void)
-{
-    WARN_ON(1);
-    ka_site_end();
-}
+KA_SITE_DOES(ka_sick_warn, (void), WARN_ON(1))
 
 static KA_SITE void ka_sick_count(void)
 {
@@ -119,11 +106,7 @@ static KA_SITE void ka_sick_atomic(void)
 
 /* ---- no progress --------------------------------------------------------- */
 
-static KA_SITE void ka_sick_loop(void)
-{
-    mdelay(LONG_MS);
-    ka_site_end();
-}
+KA_SITE_DOES(ka_sick_loop, (void), mdelay(LONG_MS))
 
 static void ka_sick_lockup_work(struct work_struct *work)
 {

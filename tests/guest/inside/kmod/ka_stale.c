@@ -22,19 +22,10 @@ struct ka_stale {
 
 static struct kmem_cache *cache;
 
-static KA_SITE struct ka_stale *ka_stale_alloc_site(void)
-{
-    struct ka_stale *p = kmem_cache_alloc(cache, GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void ka_stale_free_site(struct ka_stale *p)
-{
-    kmem_cache_free(cache, p);
-    ka_site_end();
-}
+KA_SITE_RETURNS(struct ka_stale *, ka_stale_alloc_site, (void),
+                kmem_cache_alloc(cache, GFP_KERNEL))
+KA_SITE_DOES(ka_stale_free_site, (struct ka_stale *p),
+             kmem_cache_free(cache, p))
 
 /* The block's address is its first argument, and used behind the fault. */
 static KA_SITE unsigned long ka_stale_use_site(struct ka_stale *p)

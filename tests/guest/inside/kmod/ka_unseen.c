@@ -80,17 +80,8 @@ static size_t nothing_at(const u8 *code)
     return 0;
 }
 
-static KA_SITE void ka_unseen_write(u8 *p)
-{
-    WRITE_ONCE(p[SAFE], 1);
-    ka_site_end();
-}
-
-static KA_SITE void ka_stale_write(u8 *p)
-{
-    WRITE_ONCE(p[SAFE], 1);
-    ka_site_end();
-}
+KA_SITE_DOES(ka_unseen_write, (u8 *p), WRITE_ONCE(p[SAFE], 1))
+KA_SITE_DOES(ka_stale_write, (u8 *p), WRITE_ONCE(p[SAFE], 1))
 
 /* Allocate and free an object, both seen. Return its address. */
 static u8 *freed_object(void)

@@ -119,17 +119,8 @@ static void (*const readers[READERS])(struct job *job) = {
     ka_vcpus_read_0, ka_vcpus_read_1, ka_vcpus_read_2, ka_vcpus_read_3,
 };
 
-static KA_SITE void ka_vcpus_modify(atomic_t *p)
-{
-    atomic_inc(p);
-    ka_site_end();
-}
-
-static KA_SITE void ka_vcpus_modify_late(atomic_t *p)
-{
-    atomic_inc(p);
-    ka_site_end();
-}
+KA_SITE_DOES(ka_vcpus_modify, (atomic_t *p), atomic_inc(p))
+KA_SITE_DOES(ka_vcpus_modify_late, (atomic_t *p), atomic_inc(p))
 
 /* Return the next CPU, after the thread has moved there. */
 static int move_on(int cpu)
@@ -170,19 +161,9 @@ static void move_and_allocate(struct job *job)
     }
 }
 
-static KA_SITE void *ka_vcpus_alloc(void)
-{
-    void *p = kmem_cache_alloc(cache, GFP_KERNEL);
-
-    ka_site_end();
-    return p;
-}
-
-static KA_SITE void ka_vcpus_free(void *p)
-{
-    kmem_cache_free(cache, p);
-    ka_site_end();
-}
+KA_SITE_RETURNS(void *, ka_vcpus_alloc, (void),
+                kmem_cache_alloc(cache, GFP_KERNEL))
+KA_SITE_DOES(ka_vcpus_free, (void *p), kmem_cache_free(cache, p))
 
 static int make_stale(struct job *jobs, int n)
 {

@@ -28,23 +28,9 @@ static struct timer_list timer;
 #define SAY(function, rw, offset, size, count) \
     pr_info("ka_watched: " #function " " rw " %d %d %d\n", offset, size, count)
 
-static KA_SITE void watched_read(u8 *b)
-{
-    READ_ONCE(*(u64 *)(b + 16));
-    ka_site_end();
-}
-
-static KA_SITE void watched_write(u8 *b)
-{
-    WRITE_ONCE(*(u32 *)(b + 24), 7);
-    ka_site_end();
-}
-
-static KA_SITE void watched_atomic(u8 *b)
-{
-    atomic_inc((atomic_t *)(b + 32));
-    ka_site_end();
-}
+KA_SITE_DOES(watched_read, (u8 *b), READ_ONCE(*(u64 *)(b + 16)))
+KA_SITE_DOES(watched_write, (u8 *b), WRITE_ONCE(*(u32 *)(b + 24), 7))
+KA_SITE_DOES(watched_atomic, (u8 *b), atomic_inc((atomic_t *)(b + 32)))
 
 static KA_SITE void watched_spin(u8 *b)
 {
@@ -67,50 +53,17 @@ static KA_SITE void watched_scan(u8 *b)
 }
 
 /* From the middle of the object. */
-static KA_SITE void watched_clear(u8 *b)
-{
-    memset(b + 64, 0, whole / 2);
-    ka_site_end();
-}
-
-static KA_SITE void watched_copy(u8 *b)
-{
-    memcpy(copy, b, whole);
-    ka_site_end();
-}
-
-static KA_SITE void watched_timer(struct timer_list *t)
-{
-    WRITE_ONCE(object[SIZE - 1], 1);
-    ka_site_end();
-}
-
-static KA_SITE void watched_free(u8 *b)
-{
-    kmem_cache_free(cache, b);
-    ka_site_end();
-}
+KA_SITE_DOES(watched_clear, (u8 *b), memset(b + 64, 0, whole / 2))
+KA_SITE_DOES(watched_copy, (u8 *b), memcpy(copy, b, whole))
+KA_SITE_DOES(watched_timer, (struct timer_list *t),
+             WRITE_ONCE(object[SIZE - 1], 1))
+KA_SITE_DOES(watched_free, (u8 *b), kmem_cache_free(cache, b))
 
 /* Not where the free pointer is. */
-static KA_SITE void watched_stale(u8 *b)
-{
-    READ_ONCE(*(u64 *)(b + 8));
-    ka_site_end();
-}
-
-static KA_SITE u8 *watched_again(void)
-{
-    u8 *b = kmem_cache_alloc(cache, GFP_ATOMIC);
-
-    ka_site_end();
-    return b;
-}
-
-static KA_SITE void watched_next_owner(u8 *b)
-{
-    WRITE_ONCE(*(u16 *)(b + 2), 3);
-    ka_site_end();
-}
+KA_SITE_DOES(watched_stale, (u8 *b), READ_ONCE(*(u64 *)(b + 8)))
+KA_SITE_RETURNS(u8 *, watched_again, (void),
+                kmem_cache_alloc(cache, GFP_ATOMIC))
+KA_SITE_DOES(watched_next_owner, (u8 *b), WRITE_ONCE(*(u16 *)(b + 2), 3))
 
 static void run_timer(void)
 {

@@ -100,13 +100,7 @@ static KA_SITE bool call_kstrdup(void)
     return p != NULL;
 }
 
-static KA_SITE bool call_capable(int cap)
-{
-    bool yes = capable(cap);
-
-    ka_site_end();
-    return yes;
-}
+KA_SITE_RETURNS(bool, call_capable, (int cap), capable(cap))
 
 /* A constructor keeps the cache from being merged with another one. */
 static void construct(void *object)

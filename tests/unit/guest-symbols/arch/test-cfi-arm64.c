@@ -315,7 +315,7 @@ static void walk(const uint32_t *code, size_t n, bool branch)
 
 #define WALK(code)  walk(code, G_N_ELEMENTS(code), false)
 
-static void prologues(void)
+TEST(prologues, "/cfi-arm64/prologues")
 {
     static const uint32_t usual[] = {
         PACIASP, STP_PRE(X29, X30, -48), MOV_X29_SP, STP(X19, 20, 16), BL, NOP,
@@ -340,7 +340,7 @@ static void prologues(void)
     WALK(array);
 }
 
-static void leaf_functions(void)
+TEST(leaf_functions, "/cfi-arm64/leaf-functions")
 {
     static const uint32_t plain[] = { NOP, RET };
     static const uint32_t locals[] = { SUB_SP(32), NOP, ADD_SP(32), RET };
@@ -353,7 +353,7 @@ static void leaf_functions(void)
 
 /* Paths with and without a frame; code behind a call that does not return; code
  * that nothing leads to, but which jumps back. */
-static void branches(void)
+TEST(branches, "/cfi-arm64/branches")
 {
     static const uint32_t early[] = {
         CBZ_X0(6), STP_PRE(X29, X30, -32), MOV_X29_SP, BL,
@@ -382,7 +382,7 @@ static void branches(void)
 /* ftrace's call in front of the prologue keeps x30 by its copy in x9, and makes
  * frame records of both. A function that has called without that has lost its
  * return address: a task began there. */
-static void calls_without_frame(void)
+TEST(calls_without_frame, "/cfi-arm64/calls-without-frame")
 {
     static const uint32_t traced[] = {
         MOV_X9_X30, BL, STP_PRE(X29, X30, -32), MOV_X29_SP, NOP,
@@ -411,7 +411,7 @@ static const uint32_t entry[] = {
 };
 
 /* As soon as elr_el1 is read, the caller is the interrupted code. */
-static void entries(void)
+TEST(entries, "/cfi-arm64/entries")
 {
     g_auto(Rules) r = make_rules(options(), entry, G_N_ELEMENTS(entry));
     Cpu cpu = new_cpu();
@@ -429,7 +429,7 @@ static void entries(void)
     }
 }
 
-static void ways_back(void)
+TEST(ways_back, "/cfi-arm64/ways-back")
 {
     static const uint32_t code[] = {
         LDP(21, 22, 256), MSR_ELR_X21, LDP(28, X29, 224), NOP,
@@ -450,7 +450,7 @@ static void ways_back(void)
 }
 
 /* From user mode the kernel has no caller until struct pt_regs is filled. */
-static void entries_from_user(void)
+TEST(entries_from_user, "/cfi-arm64/entries-from-user")
 {
     static const uint32_t code[] = {
         STP(28, X29, 224), MRS_X22_ELR, STP(X30, 21, 240), STP(SP, SP, 304),
@@ -468,7 +468,7 @@ static void entries_from_user(void)
     assert_caller(&r, &cpu, 6, ELR, STACK + 0x800, CALLER_X29);
 }
 
-static void vectors(void)
+TEST(vectors, "/cfi-arm64/vectors")
 {
     g_autofree uint32_t *code = g_new0(uint32_t, 0x200);
     GsArm64Cfi c = options();
@@ -488,7 +488,7 @@ static void vectors(void)
 
 /* ---- other code --------------------------------------------------------- */
 
-static void known_by_name(void)
+TEST(known_by_name, "/cfi-arm64/known-by-name")
 {
     static const uint32_t code[] = { NOP, RET };
     GsArm64Cfi c = options();
@@ -511,7 +511,7 @@ static void known_by_name(void)
 
 /* The caller's x30 is its own return address: gdb uses it if the caller's code
  * was freed. */
-static void called_by_freed_code(void)
+TEST(called_by_freed_code, "/cfi-arm64/called-by-freed-code")
 {
     static const uint32_t code[] = {
         STP_PRE(X29, X30, -32), MOV_X29_SP, BL, NOP,
@@ -533,7 +533,7 @@ static void called_by_freed_code(void)
 }
 
 /* Code that is not known, or was freed, keeps frame records. */
-static void unknown_code(void)
+TEST(unknown_code, "/cfi-arm64/unknown-code")
 {
     static const uint32_t code[] = { NOP, RET };
     GsArm64Cfi c = options();
@@ -547,23 +547,4 @@ static void unknown_code(void)
 
         assert_caller(&r, &cpu, 1, OUTER, CALLER_X29 + 16, CALLER_X29 + 0x100);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/cfi-arm64/prologues", prologues },
-        { "/cfi-arm64/leaf-functions", leaf_functions },
-        { "/cfi-arm64/branches", branches },
-        { "/cfi-arm64/calls-without-frame", calls_without_frame },
-        { "/cfi-arm64/entries", entries },
-        { "/cfi-arm64/ways-back", ways_back },
-        { "/cfi-arm64/entries-from-user", entries_from_user },
-        { "/cfi-arm64/vectors", vectors },
-        { "/cfi-arm64/known-by-name", known_by_name },
-        { "/cfi-arm64/called-by-freed-code", called_by_freed_code },
-        { "/cfi-arm64/unknown-code", unknown_code },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -280,7 +280,7 @@ static void assert_framed(const Reader *r, uint64_t pc)
     assert_caller(r, pc, regs, 0x2010, word(0x2000), word(0x2008));
 }
 
-static void functions_with_frames(void)
+TEST(functions_with_frames, "/cfi-frame-pointer/frames")
 {
     g_auto(Reader) r = open_file();
 
@@ -299,7 +299,7 @@ static void functions_with_frames(void)
     g_assert_false(is_signal(&r, TEXT));
 }
 
-static void functions_that_change_stacks(void)
+TEST(functions_that_change_stacks, "/cfi-frame-pointer/stacks")
 {
     g_auto(Reader) r = open_file();
 
@@ -316,7 +316,7 @@ static void assert_by_value(const Reader *r, uint64_t pc)
     assert_caller(r, pc, (Regs) { 0x1000, 0 }, 0x1008, 0, 0);
 }
 
-static void functions_without_frames(void)
+TEST(functions_without_frames, "/cfi-frame-pointer/no-frames")
 {
     g_auto(Reader) r = open_file();
 
@@ -330,7 +330,7 @@ static void functions_without_frames(void)
     g_assert_false(is_signal(&r, LATE + 1));
 }
 
-static void entry_code(void)
+TEST(entry_code, "/cfi-frame-pointer/entry")
 {
     g_auto(Reader) r = open_file();
 
@@ -338,16 +338,4 @@ static void entry_code(void)
     assert_by_value(&r, SYSCALL + 0x10);
     g_assert_true(is_signal(&r, FAULT));
     g_assert_false(is_signal(&r, SYSCALL));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/cfi-frame-pointer/frames", functions_with_frames },
-        { "/cfi-frame-pointer/stacks", functions_that_change_stacks },
-        { "/cfi-frame-pointer/no-frames", functions_without_frames },
-        { "/cfi-frame-pointer/entry", entry_code },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -201,7 +201,7 @@ static char *said(Reader *r, uint64_t va)
 
 /* ---- functions ---------------------------------------------------------- */
 
-static void usual_function(void)
+TEST(usual_function, "/cfi-riscv64/usual-function")
 {
     static const uint16_t word[] = {
         0xc911,         /*  0: beqz a0, out */
@@ -236,7 +236,7 @@ static void usual_function(void)
 
 /* The CFA at an entry has another form than lldb's own rule for entries, so
  * that lldb uses the file's rules. libdw has DW_OP_bregx for that form. */
-static void form_at_entry(void)
+TEST(form_at_entry, "/cfi-riscv64/form-at-entry")
 {
     static const uint16_t word[] = {
         0x7179,         /* 0: addi sp, sp, -48 */
@@ -259,7 +259,7 @@ static void form_at_entry(void)
 }
 
 /* A function without calls saves s0 alone. */
-static void leaf_function(void)
+TEST(leaf_function, "/cfi-riscv64/leaf-function")
 {
     static const uint16_t word[] = {
         0x1141,         /* 0: addi sp, sp, -16 */
@@ -281,7 +281,7 @@ static void leaf_function(void)
 
 /* sp moves by a number that is not known. What is behind the jump table has the
  * frame of the function. */
-static void variable_frame(void)
+TEST(variable_frame, "/cfi-riscv64/variable-frame")
 {
     static const uint16_t word[] = {
         0x7119,                 /*  0: addi sp, sp, -128 */
@@ -310,7 +310,7 @@ static void variable_frame(void)
 }
 
 /* In the body ra is loaded as a value. */
-static void own_return_address(void)
+TEST(own_return_address, "/cfi-riscv64/own-return-address")
 {
     static const uint16_t word[] = {
         0x1141,         /*  0: addi sp, sp, -16 */
@@ -334,7 +334,7 @@ static void own_return_address(void)
 }
 
 /* The instruction behind a BUG() belongs to a path without frame. */
-static void behind_a_trap(void)
+TEST(behind_a_trap, "/cfi-riscv64/behind-a-trap")
 {
     static const uint16_t word[] = {
         0x1141,         /*  0: addi sp, sp, -16 */
@@ -359,7 +359,7 @@ static void behind_a_trap(void)
 }
 
 /* It changes to another stack. It goes on behind a symbol. */
-static void other_stack(void)
+TEST(other_stack, "/cfi-riscv64/other-stack")
 {
     static const uint16_t word[] = {
         0x1141,                 /*  0: addi sp, sp, -16 */
@@ -386,7 +386,7 @@ static void other_stack(void)
 
 /* ---- entries and ends --------------------------------------------------- */
 
-static void exceptions(void)
+TEST(exceptions, "/cfi-riscv64/exceptions")
 {
     static const uint16_t word[] = {
         0x1273, 0x1402,         /*  0: csrrw tp, sscratch, tp */
@@ -433,7 +433,7 @@ static void exceptions(void)
     ASSERT_SAID(r, 31, live);
 }
 
-static void switches(void)
+TEST(switches, "/cfi-riscv64/switches")
 {
     static const uint16_t word[] = {
         0xb023, 0x0016,         /*  0: sd ra, 0(a3) */
@@ -460,7 +460,7 @@ static void switches(void)
     ASSERT_SAID(r, 16, BEGIN);
 }
 
-static void ends(void)
+TEST(ends, "/cfi-riscv64/ends")
 {
     static const uint16_t word[] = {
         0x1141,         /* 0: addi sp, sp, -16 */
@@ -483,7 +483,7 @@ static void ends(void)
 }
 
 /* Code of the start is freed, and other things are there. */
-static void freed_code(void)
+TEST(freed_code, "/cfi-riscv64/freed-code")
 {
     static const uint16_t word[] = { 0x1141, 0xe406, 0x9402, 0xa001 };
     static const Code code = { word, G_N_ELEMENTS(word), { { "f", 0 } } };
@@ -494,7 +494,7 @@ static void freed_code(void)
 }
 
 /* Random code ends the work, and the file can be read. */
-static void random_code(void)
+TEST(random_code, "/cfi-riscv64/random-code")
 {
     enum { N = 4096 };
     g_autoptr(GRand) rand = g_rand_new_with_seed(20261126);
@@ -517,24 +517,4 @@ static void random_code(void)
             }
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/cfi-riscv64/usual-function", usual_function },
-        { "/cfi-riscv64/form-at-entry", form_at_entry },
-        { "/cfi-riscv64/leaf-function", leaf_function },
-        { "/cfi-riscv64/variable-frame", variable_frame },
-        { "/cfi-riscv64/own-return-address", own_return_address },
-        { "/cfi-riscv64/behind-a-trap", behind_a_trap },
-        { "/cfi-riscv64/other-stack", other_stack },
-        { "/cfi-riscv64/exceptions", exceptions },
-        { "/cfi-riscv64/switches", switches },
-        { "/cfi-riscv64/ends", ends },
-        { "/cfi-riscv64/freed-code", freed_code },
-        { "/cfi-riscv64/random-code", random_code },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

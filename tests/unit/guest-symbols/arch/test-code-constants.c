@@ -68,7 +68,7 @@ static const Row rows[] = {
     ROW("nothing", riscv64, ""),
 };
 
-static void test_rows(void)
+TEST(test_rows, "/code-constants/rows")
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
         const Row *r = &rows[i];
@@ -81,13 +81,4 @@ static void test_rows(void)
         g_assert_cmpint(r->arch->code_constant(code, &value), ==, r->is);
         g_assert_cmphex(value, ==, r->is ? r->value : 1);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/code-constants/rows", test_rows },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -42,7 +42,7 @@ static bool is_among(const GsDirectMapAt *at, uint64_t page_offset,
     return false;
 }
 
-static void x86_64_tells(void)
+TEST(x86_64_tells, "/linear/x86-64-tells")
 {
     const GsDirectMapAt at = {
         .arch = &gs_arch_x86_64,
@@ -62,7 +62,7 @@ static void x86_64_tells(void)
     g_assert_cmphex(guess[0].page_offset, ==, variables[1]);
 }
 
-static void arm64_of_each_time(void)
+TEST(arm64_of_each_time, "/linear/arm64-of-each-time")
 {
     GsDirectMapAt at = {
         .arch = &gs_arch_arm64,
@@ -83,7 +83,7 @@ static void arm64_of_each_time(void)
     g_assert_true(is_among(&at, 0xfff0000000000000, 0xfffff03fc0000000));
 }
 
-static void arm64_counts_from_page_frame_0(void)
+TEST(arm64_counts_from_page_frame_0, "/linear/arm64-counts-from-page-frame-0")
 {
     const GsDirectMapAt at = {
         .arch = &gs_arch_arm64,
@@ -97,7 +97,8 @@ static void arm64_counts_from_page_frame_0(void)
                            0xfffffdffc0000000 - 0x40000 * 64));
 }
 
-static void arm64_without_the_start_of_memory(void)
+TEST(arm64_without_the_start_of_memory,
+     "/linear/arm64-without-the-start-of-memory")
 {
     const GsDirectMapAt at = {
         .arch = &gs_arch_arm64,
@@ -118,7 +119,7 @@ static const GsDirectMapAt riscv64 = {
     .l5 = VARIABLES + 24,
 };
 
-static void riscv64_of_each_depth(void)
+TEST(riscv64_of_each_depth, "/linear/riscv64-of-each-depth")
 {
     const GsDirectMapAt at = riscv64;
     const uint64_t ram = 0x80000000, first = ram / 4096 * 64;
@@ -134,7 +135,8 @@ static void riscv64_of_each_depth(void)
     g_assert_true(is_among(&at, variables[0], 0xff1c000000000000 - first));
 }
 
-static void nothing_before_the_kernel_has_decided(void)
+TEST(nothing_before_the_kernel_has_decided,
+     "/linear/nothing-before-the-kernel-has-decided")
 {
     const GsDirectMapAt at = {
         .arch = &gs_arch_arm64,
@@ -176,7 +178,7 @@ static uint64_t by_page(const GsDirectMapAt *at, uint64_t page)
 
 /* The direct map of 48 bits; that of 52 bits agrees, others have no such
  * page. */
-static void arm64_by_a_page(void)
+TEST(arm64_by_a_page, "/direct-map/arm64-by-a-page")
 {
     const GsDirectMapAt at = {
         .arch = &gs_arch_arm64,
@@ -212,7 +214,7 @@ static void arm64_by_a_page(void)
 }
 
 /* Both possible ones are the same one. */
-static void riscv64_by_a_page(void)
+TEST(riscv64_by_a_page, "/direct-map/riscv64-by-a-page")
 {
     const GsDirectMapAt at = riscv64;
     const uint64_t ram = 0x80000000, page = 0xff1c000000000000 + 0x100 * 64;
@@ -224,23 +226,4 @@ static void riscv64_by_a_page(void)
     mapped[0] = page & ~4095ull;
     mapped[1] = 0xff60000000000000 + 0x100 * 4096;
     g_assert_cmphex(by_page(&at, page), ==, mapped[1]);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/linear/x86-64-tells", x86_64_tells },
-        { "/linear/arm64-of-each-time", arm64_of_each_time },
-        { "/linear/arm64-counts-from-page-frame-0",
-          arm64_counts_from_page_frame_0 },
-        { "/linear/arm64-without-the-start-of-memory",
-          arm64_without_the_start_of_memory },
-        { "/linear/riscv64-of-each-depth", riscv64_of_each_depth },
-        { "/linear/nothing-before-the-kernel-has-decided",
-          nothing_before_the_kernel_has_decided },
-        { "/direct-map/arm64-by-a-page", arm64_by_a_page },
-        { "/direct-map/riscv64-by-a-page", riscv64_by_a_page },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -49,7 +49,7 @@ static void assert_other(Guest *g, uint64_t ip, uint64_t sp, uint64_t bp)
 }
 
 /* do_syscall_64() saves an rbp that the entry code has cleared. */
-static void system_call(void)
+TEST(system_call, "/arch-x86_64/system-call")
 {
     g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
 
@@ -65,7 +65,7 @@ static void system_call(void)
 }
 
 /* The registers of a kernel thread are zeros. */
-static void kernel_thread(void)
+TEST(kernel_thread, "/arch-x86_64/kernel-thread")
 {
     g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
 
@@ -78,7 +78,7 @@ static void kernel_thread(void)
     assert_other(g, AT(1), TASK + 0x10, TASK + 0x40);
 }
 
-static void exception_from_user_mode(void)
+TEST(exception_from_user_mode, "/arch-x86_64/exception-from-user-mode")
 {
     g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
 
@@ -102,7 +102,7 @@ static void put_interrupt(Guest *g, uint64_t task)
     put_record(g, task + 0x10 + REGS + 0x28, 0, AT(5));
 }
 
-static void interrupt_on_its_own_stack(void)
+TEST(interrupt_on_its_own_stack, "/arch-x86_64/interrupt-on-its-own-stack")
 {
     g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
 
@@ -118,7 +118,7 @@ static void interrupt_on_its_own_stack(void)
     assert_other(g, AT(1), IRQ + 0x80, IRQ + 0x100);
 }
 
-static void damaged_stacks(void)
+TEST(damaged_stacks, "/arch-x86_64/damaged-stacks")
 {
     g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
 
@@ -138,7 +138,7 @@ static void damaged_stacks(void)
     assert_other(g, AT(1), TASK, 0);
 }
 
-static void no_unwinder(void)
+TEST(no_unwinder, "/arch-x86_64/no-unwinder")
 {
     g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_NOTHING);
 
@@ -147,19 +147,4 @@ static void no_unwinder(void)
     ASSERT_FRAMES(g, AT(1));
     gs_unwind_remember(g->u, 3, 77);
     assert_other(g, AT(1), TASK, TASK + 0x40);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/arch-x86_64/system-call", system_call },
-        { "/arch-x86_64/kernel-thread", kernel_thread },
-        { "/arch-x86_64/exception-from-user-mode", exception_from_user_mode },
-        { "/arch-x86_64/interrupt-on-its-own-stack",
-          interrupt_on_its_own_stack },
-        { "/arch-x86_64/damaged-stacks", damaged_stacks },
-        { "/arch-x86_64/no-unwinder", no_unwinder },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -308,13 +308,5 @@ static void kernels(gconstpointer variable)
     }
 }
 
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/operand/kernels", .data_fn = kernels, .data = "KA_TEST_KERNELS" },
-        { "/operand/other-architectures", .data_fn = kernels,
-          .data = "KA_TEST_ARCH_KERNELS" },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
-}
+TEST_WITH(kernels, "/operand/kernels", "KA_TEST_KERNELS")
+TEST_WITH(kernels, "/operand/other-architectures", "KA_TEST_ARCH_KERNELS")

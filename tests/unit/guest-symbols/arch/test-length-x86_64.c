@@ -35,7 +35,7 @@ static const Row rows[] = {
     ROW("\x62\xf1\x7c\x48\x28\xc1"),
 };
 
-static void lengths(void)
+TEST(lengths, "/length-x86_64/lengths")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         const uint8_t *code = (const uint8_t *)rows[i].bytes;
@@ -46,7 +46,7 @@ static void lengths(void)
 }
 
 /* What is no instruction, or longer than fifteen bytes. */
-static void unknown(void)
+TEST(unknown, "/length-x86_64/unknown")
 {
     static const uint8_t invalid[] = { 0x06, 0, 0, 0, 0, 0, 0 };
     uint8_t prefixes[20];
@@ -55,14 +55,4 @@ static void unknown(void)
     g_assert_cmpuint(gs_x86_64_length(invalid, sizeof(invalid)), ==, 0);
     g_assert_cmpuint(gs_x86_64_length(prefixes, sizeof(prefixes)), ==, 0);
     g_assert_cmpuint(gs_x86_64_length(prefixes, 0), ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/length-x86_64/lengths", lengths },
-        { "/length-x86_64/unknown", unknown },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

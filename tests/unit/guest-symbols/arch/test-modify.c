@@ -72,7 +72,7 @@ static const Sample samples[] = {
     { RISCV, "amoswap.d a0, a2, (a1)", "2fb5c508", true },
 };
 
-static void test_samples(void)
+TEST(test_samples, "/modify/samples")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(samples); i++) {
         const Sample *s = &samples[i];
@@ -89,13 +89,4 @@ static void test_samples(void)
         g_assert_false(s->arch->modifies_memory(bytes, 1));
     }
     g_assert_false(gs_arch_x86_64.modifies_memory(NULL, 0));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/modify/samples", test_samples },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

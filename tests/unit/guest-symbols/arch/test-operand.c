@@ -293,23 +293,23 @@ static void samples(const GsArch *arch, const Sample *sample, size_t n)
     }
 }
 
-static void samples_x86_64(void)
+TEST(samples_x86_64, "/operand/x86-64")
 {
     samples(&gs_arch_x86_64, x86_64, G_N_ELEMENTS(x86_64));
 }
 
-static void samples_arm64(void)
+TEST(samples_arm64, "/operand/arm64")
 {
     samples(&gs_arch_arm64, arm64, G_N_ELEMENTS(arm64));
 }
 
-static void samples_riscv64(void)
+TEST(samples_riscv64, "/operand/riscv64")
 {
     samples(&gs_arch_riscv64, riscv64, G_N_ELEMENTS(riscv64));
 }
 
 /* More bytes than the instruction has change nothing. */
-static void longer(void)
+TEST(longer, "/operand/longer")
 {
     static const uint8_t load[] = { 0x48, 0x8b, 0x00, 0xff, 0xff };
     static const uint8_t move[] = { 0x48, 0x8b, 0xc0, 0x00, 0x00 };
@@ -320,7 +320,7 @@ static void longer(void)
 }
 
 /* An encoding that is not known counts as one that accesses memory. */
-static void unknown(void)
+TEST(unknown, "/operand/unknown")
 {
     static const struct {
         const GsArch *arch;
@@ -342,17 +342,4 @@ static void unknown(void)
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         g_assert_true(bad[i].arch->may_touch_objects(bad[i].bytes, 4));
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/operand/x86-64", samples_x86_64 },
-        { "/operand/arm64", samples_arm64 },
-        { "/operand/riscv64", samples_riscv64 },
-        { "/operand/longer", longer },
-        { "/operand/unknown", unknown },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -35,7 +35,7 @@ static void check_all(const Row *row, size_t n)
     }
 }
 
-static void four_bytes(void)
+TEST(four_bytes, "/riscv64-insn/four-bytes")
 {
     static const Row rows[] = {
         /* addi sp, sp, -2032; addi s0, sp, 2032; addi sp, s0, -80 */
@@ -78,7 +78,7 @@ static void four_bytes(void)
     check_all(rows, G_N_ELEMENTS(rows));
 }
 
-static void two_bytes(void)
+TEST(two_bytes, "/riscv64-insn/two-bytes")
 {
     static const Row rows[] = {
         /* addi sp, sp, -16; addi sp, sp, 48; addi sp, sp, -288 */
@@ -119,7 +119,7 @@ static void two_bytes(void)
     check_all(rows, G_N_ELEMENTS(rows));
 }
 
-static void cut_off(void)
+TEST(cut_off, "/riscv64-insn/cut-off")
 {
     static const uint8_t bytes[] = { 0x13, 0x01, 0x01 };
 
@@ -127,15 +127,4 @@ static void cut_off(void)
         g_assert_cmpuint(gs_rv_decode(bytes, len).kind, ==, GS_RV_LEAVE);
         g_assert_cmpuint(gs_rv_decode(bytes, len).len, ==, 2);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/riscv64-insn/four-bytes", four_bytes },
-        { "/riscv64-insn/two-bytes", two_bytes },
-        { "/riscv64-insn/cut-off", cut_off },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

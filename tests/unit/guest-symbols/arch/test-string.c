@@ -36,7 +36,7 @@ static const Sample samples[] = {
 
 static const GsStringRules *const rules = &gs_strings_x86_64;
 
-static void test_samples(void)
+TEST(test_samples, "/string/samples")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(samples); i++) {
         const Sample *s = &samples[i];
@@ -52,7 +52,7 @@ static void test_samples(void)
     g_assert_false(rules->repeats(NULL, 0, &(GsString) { 0 }));
 }
 
-static void test_std_counts_down(void)
+TEST(test_std_counts_down, "/string/std-counts-down")
 {
     const uint8_t std[] = { 0xfd }, cld[] = { 0xfc };
 
@@ -63,7 +63,7 @@ static void test_std_counts_down(void)
 
 /* The byte of std in another instruction is no std; half an instruction is not
  * known. */
-static void test_functions_count_down(void)
+TEST(test_functions_count_down, "/string/functions-count-down")
 {
     static const struct {
         uint8_t code[8];
@@ -83,15 +83,4 @@ static void test_functions_count_down(void)
         g_assert_cmpint(rules->may_count_down(rows[i].code, rows[i].len), ==,
                         rows[i].down);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/string/samples", test_samples },
-        { "/string/std-counts-down", test_std_counts_down },
-        { "/string/functions-count-down", test_functions_count_down },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -4,7 +4,7 @@
 #include "guest-symbols/base/bytes.h"
 #include "tests/lib/test-main.h"
 
-static void test_round_trip(void)
+TEST(test_round_trip, "/bytes/round-trip")
 {
     static const uint64_t numbers[] = {
         0, 1, 0x7f, 0x80, 300, UINT32_MAX, 1ull << 63, UINT64_MAX
@@ -39,7 +39,7 @@ static void test_round_trip(void)
     g_assert_cmpuint(gs_bytes_left(&b), ==, 0);
 }
 
-static void test_truncated(void)
+TEST(test_truncated, "/bytes/truncated")
 {
     static const uint8_t bytes[] = { 1, 2, 3 };
     g_autoptr(GError) err = NULL;
@@ -57,7 +57,7 @@ static void test_truncated(void)
 }
 
 /* What is read of varints that cannot be, and what the error says. */
-static void test_bad_varints(void)
+TEST(test_bad_varints, "/bytes/bad-varints")
 {
     static const uint8_t long_one[] = {
         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02
@@ -73,7 +73,7 @@ static void test_bad_varints(void)
     g_assert_true(cut.failed);
 }
 
-static void test_nothing(void)
+TEST(test_nothing, "/bytes/nothing")
 {
     GsBytes b = gs_bytes(NULL, 0);
 
@@ -81,16 +81,4 @@ static void test_nothing(void)
     g_assert_nonnull(gs_bytes_take(&b, 0));
     g_assert_cmphex(gs_bytes_u8(&b), ==, 0);
     g_assert_false(gs_bytes_ok(&b));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/bytes/round-trip", test_round_trip },
-        { "/bytes/truncated", test_truncated },
-        { "/bytes/bad-varints", test_bad_varints },
-        { "/bytes/nothing", test_nothing },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -30,7 +30,7 @@ static unsigned count_same(uint32_t *hash)
     return n;
 }
 
-static void test_same_name_same_hash(void)
+TEST(test_same_name_same_hash, "/name-hash/same-name-same-hash")
 {
     static const char name[] = "kmem_cache_alloc_node_noprof";
 
@@ -43,7 +43,7 @@ static void test_same_name_same_hash(void)
 }
 
 /* "ab" or "bA" at each place: all that are as long collide in g_str_hash(). */
-static void test_swapped_pairs(void)
+TEST(test_swapped_pairs, "/name-hash/swapped-pairs")
 {
     g_autofree uint32_t *hash = g_new(uint32_t, NAMES);
 
@@ -63,7 +63,7 @@ static void test_swapped_pairs(void)
  * bit of one stays there, and the next word can take it back; half of the
  * time so does the bit below, which visible characters differ in.
  */
-static void test_high_bits(void)
+TEST(test_high_bits, "/name-hash/high-bits")
 {
     g_autofree uint32_t *hash = g_new(uint32_t, NAMES);
 
@@ -81,15 +81,4 @@ static void test_high_bits(void)
         hash[i] = gs_name_hash(name, sizeof(name));
     }
     g_assert_cmpuint(count_same(hash), <, 4);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/name-hash/same-name-same-hash", test_same_name_same_hash },
-        { "/name-hash/swapped-pairs", test_swapped_pairs },
-        { "/name-hash/high-bits", test_high_bits },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -52,7 +52,7 @@ static unsigned n_different(GHashFunc hash, unsigned kind, bool direct)
     return n;
 }
 
-static void test_chosen_numbers(void)
+TEST(test_chosen_numbers, "/number-hash/chosen-numbers")
 {
     for (unsigned kind = 0; kind < 4; kind++) {
         g_assert_cmpuint(n_different(gs_number_hash, kind, false), >,
@@ -62,21 +62,11 @@ static void test_chosen_numbers(void)
     }
 }
 
-static void test_same_number(void)
+TEST(test_same_number, "/number-hash/same-number")
 {
     uint64_t a = 1ull << 63, b = a;
 
     g_assert_cmpuint(gs_number_hash(&a), ==, gs_number_hash(&b));
     g_assert_cmpuint(gs_number_hash(&a), ==,
                      gs_number_hash_direct(GSIZE_TO_POINTER(b)));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/number-hash/chosen-numbers", test_chosen_numbers },
-        { "/number-hash/same-number", test_same_number },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -42,7 +42,7 @@ static void expect(const char *path, uint64_t max, const char *want)
     g_assert_cmpstr(err->message, ==, want);
 }
 
-static void test_whole(void)
+TEST(test_whole, "/user-file/whole")
 {
     g_autoptr(Folder) f = folder_new();
     g_autoptr(GError) err = NULL;
@@ -60,7 +60,7 @@ static void test_whole(void)
     expect(f->file, 3, "4 bytes; the limit is 3");
 }
 
-static void test_empty(void)
+TEST(test_empty, "/user-file/empty")
 {
     g_autoptr(Folder) f = folder_new();
     g_autoptr(GError) err = NULL;
@@ -72,7 +72,7 @@ static void test_empty(void)
     g_assert_cmpuint(g_bytes_get_size(bytes), ==, 0);
 }
 
-static void test_no_file(void)
+TEST(test_no_file, "/user-file/no-file")
 {
     g_autoptr(Folder) f = folder_new();
     g_autoptr(GError) err = NULL;
@@ -84,22 +84,10 @@ static void test_no_file(void)
     g_assert_cmpstr(err->message, ==, "/dev/null: not a regular file");
 }
 
-static void test_pipe(void)
+TEST(test_pipe, "/user-file/pipe")
 {
     g_autoptr(Folder) f = folder_new();
 
     g_assert_cmpint(mkfifo(f->file, 0600), ==, 0);
     expect(f->file, 9, "not a regular file");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/user-file/whole", test_whole },
-        { "/user-file/empty", test_empty },
-        { "/user-file/no-file", test_no_file },
-        { "/user-file/pipe", test_pipe },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

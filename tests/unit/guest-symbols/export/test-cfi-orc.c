@@ -176,7 +176,7 @@ static void open_rules(Reader *r, const GsOrcRule *rule, size_t n,
 #define AT(i)   (TEXT + SLIDE + (i) * 0x10)
 #define USUAL   "undefined"
 
-static void frames_of_calls(void)
+TEST(frames_of_calls, "/cfi-orc/calls")
 {
     const GsOrcRule rule[] = {
         call(GS_ORC_SP, 8, GS_ORC_BP_KEEP, 0),
@@ -206,7 +206,7 @@ static void frames_of_calls(void)
 
 /* The caller's registers are those of struct pt_regs, or live. Its pc is no
  * return address. */
-static void frames_of_interrupts(void)
+TEST(frames_of_interrupts, "/cfi-orc/interrupts")
 {
     const GsOrcRule rule[] = {
         { .type = GS_ORC_REGS_PARTIAL, .sp = GS_ORC_SP, .sp_off = 8 },
@@ -235,7 +235,7 @@ static void frames_of_interrupts(void)
 
 /* Each function has its own table, and only those that need it are signal
  * frames. What lies before the first function has one, too. */
-static void functions(void)
+TEST(functions, "/cfi-orc/functions")
 {
     const uint64_t start[] = { AT(0) - 0x100, AT(1), AT(2), AT(2) + 8, AT(9) };
     const GsOrcRule rule[] = {
@@ -258,7 +258,7 @@ static void functions(void)
 
 /* The return address of a call that does not return has the rule of the call,
  * though no code is there. Between functions the rules end where ORC says. */
-static void behind_calls(void)
+TEST(behind_calls, "/cfi-orc/behind-calls")
 {
     const uint64_t start[] = { AT(0), AT(2), AT(4) };
     const GsOrcRule rule[] = {
@@ -280,7 +280,7 @@ static void behind_calls(void)
 
 /* Freed code does not run: there each address is a return address, and has the
  * rule of the call before it. */
-static void freed_code(void)
+TEST(freed_code, "/cfi-orc/freed-code")
 {
     const uint64_t start[] = { AT(0), AT(1), AT(3) };
     const GsOrcRule rule[] = {
@@ -302,7 +302,7 @@ static void freed_code(void)
     close_file(&r);
 }
 
-static void code_without_orc(void)
+TEST(code_without_orc, "/cfi-orc/without-orc")
 {
     const GsRange text = { TEXT, TEXT + 0x100 };
     Reader r = { 0 };
@@ -374,7 +374,7 @@ static char *expected(const GsOrcRule *r, bool signal)
         signal ? " S" : "");
 }
 
-static void random_tables(void)
+TEST(random_tables, "/cfi-orc/random")
 {
     enum { N = 500 };
     g_autoptr(GRand) rand = g_rand_new_with_seed(35);
@@ -393,19 +393,4 @@ static void random_tables(void)
         ASSERT_SAID(&r, AT(i) + 1 + i % 15, want);
     }
     close_file(&r);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/cfi-orc/calls", frames_of_calls },
-        { "/cfi-orc/interrupts", frames_of_interrupts },
-        { "/cfi-orc/functions", functions },
-        { "/cfi-orc/behind-calls", behind_calls },
-        { "/cfi-orc/freed-code", freed_code },
-        { "/cfi-orc/without-orc", code_without_orc },
-        { "/cfi-orc/random", random_tables },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

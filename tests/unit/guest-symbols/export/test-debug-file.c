@@ -180,7 +180,7 @@ static int64_t cfa_at(Elf *elf, uint64_t pc)
 
 /* ---- cases -------------------------------------------------------------- */
 
-static void kernel_proper(void)
+TEST(kernel_proper, "/debug-file/kernel")
 {
     g_autoptr(GsKernel) k = open_map();
     g_auto(Reader) r = { 0 };
@@ -237,7 +237,7 @@ static void assert_one(const GsKernel *k, Elf *elf, uint64_t va)
 
 /* Of several symbols at an address one is global and has the size: the one that
  * ka prints. The others are local. */
-static void one_of_several(void)
+TEST(one_of_several, "/debug-file/one-of-several")
 {
     g_autoptr(GsKernel) k = open_map();
     g_auto(Reader) r = read_file(k, false);
@@ -246,7 +246,7 @@ static void one_of_several(void)
     assert_one(k, r.elf, 0xffffffff81000040ull);
 }
 
-static void modules(void)
+TEST(modules, "/debug-file/modules")
 {
     g_autoptr(GsKernel) k = open_map();
     g_auto(Reader) r = { 0 };
@@ -261,7 +261,7 @@ static void modules(void)
 }
 
 /* What lies over an unloaded module is named, and that module is not. */
-static void unloaded(void)
+TEST(unloaded, "/debug-file/unloaded")
 {
     g_autoptr(GsKernel) k = open_map();
     uint64_t stamp = gs_kernel_stamp(k);
@@ -290,7 +290,7 @@ static void unloaded(void)
     }
 }
 
-static void call_frames(void)
+TEST(call_frames, "/debug-file/call-frames")
 {
     g_autoptr(GsKernel) k = open_map();
     g_auto(Reader) r = { 0 };
@@ -307,17 +307,4 @@ static void call_frames(void)
     g_assert_cmpint(cfa_at(r.elf, 0xffffffff9d000100ull), ==, -1);
     g_assert_cmpint(cfa_at(r.elf, 0xffffffff9e000010ull), ==, 8);
     g_assert_cmpint(cfa_at(r.elf, MODULE + 0x10), ==, 16);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/debug-file/kernel", kernel_proper },
-        { "/debug-file/one-of-several", one_of_several },
-        { "/debug-file/modules", modules },
-        { "/debug-file/unloaded", unloaded },
-        { "/debug-file/call-frames", call_frames },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

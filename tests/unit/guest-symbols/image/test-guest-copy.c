@@ -43,7 +43,7 @@ static void set_up(Memory *m, GsMem *mem)
     }
 }
 
-static void test_only_what_is_asked_for_is_read(void)
+TEST(test_only_what_is_asked_for_is_read, "/memory-copy/asked-for")
 {
     GsMem mem;
     Memory m;
@@ -62,7 +62,7 @@ static void test_only_what_is_asked_for_is_read(void)
     g_free(m.bytes);
 }
 
-static void test_what_was_copied_stays(void)
+TEST(test_what_was_copied_stays, "/memory-copy/stays")
 {
     GsMem mem;
     Memory m;
@@ -79,7 +79,7 @@ static void test_what_was_copied_stays(void)
     g_free(m.bytes);
 }
 
-static void test_what_cannot_be_read_is_zeros(void)
+TEST(test_what_cannot_be_read_is_zeros, "/memory-copy/zeros")
 {
     GsMem mem;
     Memory m;
@@ -97,7 +97,7 @@ static void test_what_cannot_be_read_is_zeros(void)
     g_free(m.bytes);
 }
 
-static void test_a_range_that_is_not_inside_is_cut(void)
+TEST(test_a_range_that_is_not_inside_is_cut, "/memory-copy/cut")
 {
     GsMem mem;
     Memory m;
@@ -116,7 +116,7 @@ static void test_a_range_that_is_not_inside_is_cut(void)
     g_free(m.bytes);
 }
 
-static void test_no_more_is_copied_than_there_is_room_for(void)
+TEST(test_no_more_is_copied_than_there_is_room_for, "/memory-copy/room")
 {
     GsMem mem;
     Memory m;
@@ -136,7 +136,7 @@ static void test_no_more_is_copied_than_there_is_room_for(void)
 }
 
 /* Hits at each place around the border of what is looked at in one go. */
-static void test_bytes_are_found_wherever_they_lie(void)
+TEST(test_bytes_are_found_wherever_they_lie, "/memory-copy/found")
 {
     static const uint8_t what[] = { 0, 0xfe, 0, 0xfd, 0, 0xfc, 0 };
     GsMem mem;
@@ -164,7 +164,7 @@ static void test_bytes_are_found_wherever_they_lie(void)
     g_free(m.bytes);
 }
 
-static void test_what_is_not_there_is_not_found(void)
+TEST(test_what_is_not_there_is_not_found, "/memory-copy/not-found")
 {
     static const uint8_t what[GS_FIND_MAX + 1];
     GsMem mem;
@@ -181,19 +181,4 @@ static void test_what_is_not_there_is_not_found(void)
     va = START - 1;
     g_assert_false(gs_guest_copy_find(c, what, 1, &va));
     g_free(m.bytes);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/memory-copy/asked-for", test_only_what_is_asked_for_is_read },
-        { "/memory-copy/stays", test_what_was_copied_stays },
-        { "/memory-copy/zeros", test_what_cannot_be_read_is_zeros },
-        { "/memory-copy/cut", test_a_range_that_is_not_inside_is_cut },
-        { "/memory-copy/room", test_no_more_is_copied_than_there_is_room_for },
-        { "/memory-copy/found", test_bytes_are_found_wherever_they_lie },
-        { "/memory-copy/not-found", test_what_is_not_there_is_not_found },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

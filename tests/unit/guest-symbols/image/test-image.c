@@ -4,6 +4,7 @@
  * sections are found. Damaged files are refused.
  */
 #include "tests/lib/elf-writer.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/image/image.h"
 
 #include <lz4.h>
@@ -242,7 +243,7 @@ static void test_truncated(const void *opaque)
     }
 }
 
-static void test_payload_outside(void)
+TEST(test_payload_outside, "/image/payload-outside-file")
 {
     g_autoptr(GByteArray) packed = pack_elf(1);
     g_autoptr(GBytes) bz = bz_writer_wrap(packed->data, packed->len);
@@ -255,7 +256,7 @@ static void test_payload_outside(void)
     g_assert_nonnull(strstr(err->message, "beyond the file"));
 }
 
-static void test_lzo(void)
+TEST(test_lzo, "/image/lzo-refused-by-name")
 {
     static const char lzo[] = "\x89LZO\0\r\n\x1a\n stuff";
     g_autoptr(GBytes) bz = bz_writer_wrap(lzo, sizeof(lzo));
@@ -267,7 +268,7 @@ static void test_lzo(void)
 }
 
 /* 64 MiB of zeros in a few bytes must not be unpacked. */
-static void test_bomb(void)
+TEST(test_bomb, "/image/bomb")
 {
     size_t len = 64u << 20;
     g_autofree uint8_t *zeros = g_malloc0(len);
@@ -279,7 +280,7 @@ static void test_bomb(void)
     g_assert_error(err, GS_ERROR, GS_ERROR_FORMAT);
 }
 
-static void test_not_a_kernel(void)
+TEST(test_not_a_kernel, "/image/not-a-kernel")
 {
     static const char text[] = "#!/bin/sh\necho not a kernel\n";
     g_autoptr(GError) err = NULL;
@@ -301,7 +302,7 @@ static void change_elf(size_t at, uint16_t value, GsErrorCode code)
     g_assert_error(err, GS_ERROR, (int)code);
 }
 
-static void test_other_elf(void)
+TEST(test_other_elf, "/image/elf-of-other-kind")
 {
     change_elf(offsetof(Elf64_Ehdr, e_machine), EM_S390,
                GS_ERROR_UNSUPPORTED);
@@ -314,7 +315,7 @@ static void test_other_elf(void)
 }
 
 /* Sections that are not all in the file do not exist. */
-static void test_section_outside(void)
+TEST(test_section_outside, "/image/section-outside-file")
 {
     g_autoptr(GByteArray) elf = pack_elf(0);
     Elf64_Ehdr h;
@@ -336,7 +337,7 @@ static void test_section_outside(void)
 }
 
 /* Thousands of sections of the same bytes are searched as often. */
-static void test_overlapping_sections(void)
+TEST(test_overlapping_sections, "/image/overlapping-sections")
 {
     g_autoptr(GByteArray) elf = pack_elf(0);
     g_autoptr(GError) err = NULL;
@@ -360,7 +361,7 @@ static void test_overlapping_sections(void)
 
 /* Thousands of sections may name ends of one string: names that nobody asks
  * for are not kept. */
-static void test_long_names(void)
+TEST(test_long_names, "/image/long-names")
 {
     g_autofree char *kept = g_strnfill(64, 'k');
     g_autofree char *not_kept = g_strnfill(65, 'n');
@@ -383,7 +384,7 @@ static void test_long_names(void)
     g_assert_cmpstr(gs_image_nth_section(img, 1)->name, ==, "");
 }
 
-static void test_debug_dropped(void)
+TEST(test_debug_dropped, "/image/debug-dropped")
 {
     g_autoptr(GByteArray) elf = pack_elf(0);
     g_autoptr(GsImage) img = NULL;
@@ -395,7 +396,7 @@ static void test_debug_dropped(void)
     check_elf(img);
 }
 
-static void test_raw(void)
+TEST(test_raw, "/image/raw-gzip")
 {
     g_autofree uint8_t *raw = g_malloc0(0x1000);
     g_autoptr(GByteArray) packed = NULL;
@@ -412,7 +413,7 @@ static void test_raw(void)
     g_assert_cmpmem(magic, 4, "ARM\x64", 4);
 }
 
-static void test_zboot(void)
+TEST(test_zboot, "/image/efi-zboot")
 {
     g_autoptr(GByteArray) packed = pack_elf(5);
     g_autoptr(GByteArray) z = g_byte_array_new();
@@ -432,27 +433,14 @@ static void add_packer_tests(const char *name, GTestDataFunc fn)
         g_autofree char *path = g_strdup_printf("/image/%s/%s", name,
                                                 packers[i].name);
 
-        g_test_add_data_func(path, GSIZE_TO_POINTER(i), fn);
+        test_add(path, NULL, fn, GSIZE_TO_POINTER(i));
     }
 }
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
     add_packer_tests("bzimage", test_bzimage);
     add_packer_tests("bare", test_bare);
     add_packer_tests("truncated", test_truncated);
-    g_test_add_func("/image/payload-outside-file", test_payload_outside);
-    g_test_add_func("/image/lzo-refused-by-name", test_lzo);
-    g_test_add_func("/image/bomb", test_bomb);
-    g_test_add_func("/image/not-a-kernel", test_not_a_kernel);
-    g_test_add_func("/image/elf-of-other-kind", test_other_elf);
-    g_test_add_func("/image/section-outside-file", test_section_outside);
-    g_test_add_func("/image/overlapping-sections",
-                    test_overlapping_sections);
-    g_test_add_func("/image/long-names", test_long_names);
-    g_test_add_func("/image/debug-dropped", test_debug_dropped);
-    g_test_add_func("/image/raw-gzip", test_raw);
-    g_test_add_func("/image/efi-zboot", test_zboot);
-    return g_test_run();
+    return test_run(argc, argv);
 }

@@ -36,7 +36,7 @@ static const Row rows[] = {
       "[x2,#0x10]" },
 };
 
-static void texts(void)
+TEST(texts, "/instruction/texts")
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
         const Row *r = &rows[i];
@@ -51,7 +51,7 @@ static void texts(void)
     }
 }
 
-static void bytes_that_are_none(void)
+TEST(bytes_that_are_none, "/instruction/none")
 {
     static const uint8_t bytes[GS_INSTRUCTION_MAX] = { 0x48, 0x8b, 0x47 };
     GsInstruction out;
@@ -62,14 +62,4 @@ static void bytes_that_are_none(void)
         g_assert_cmpstr(out.text, ==, "");
         g_assert_cmpstr(out.operand, ==, "");
     }
-}
-
-static const TestCase cases[] = {
-    { "/instruction/texts", texts },
-    { "/instruction/none", bytes_that_are_none },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -42,13 +42,13 @@ static void expect(unsigned decoys, const char *banner, size_t at)
     g_assert_cmphex(va, ==, RODATA + at);
 }
 
-static void test_by_text(void)
+TEST(test_by_text, "/banner/by-text")
 {
     expect(0, BANNER, 1);
     expect(10, BANNER, 10 * strlen(START) + 1);
 }
 
-static void test_by_symbol(void)
+TEST(test_by_symbol, "/banner/by-symbol")
 {
     g_autoptr(GsImage) img = make_image(1000);
     g_autoptr(GsSymtab) tab = gs_symtab_new();
@@ -64,18 +64,7 @@ static void test_by_symbol(void)
 }
 
 /* Not all of them are looked at: an image has room for millions. */
-static void test_decoys(void)
+TEST(test_decoys, "/banner/decoys")
 {
     expect(1000, START START START, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/banner/by-text", test_by_text },
-        { "/banner/by-symbol", test_by_symbol },
-        { "/banner/decoys", test_decoys },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -6,6 +6,7 @@
  * (__ksymtab), and bpftool for the types.
  */
 #include "tests/lib/kallsyms-writer.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/kernel/kernel.h"
 
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static GsKernel *make_kernel(const KsSymbol *syms, unsigned n)
     return k;
 }
 
-static void test_made(void)
+TEST(test_made, "/kernel/made")
 {
     g_autoptr(GsKernel) k = make_kernel(made, G_N_ELEMENTS(made));
     GsSymbol sym;
@@ -87,7 +88,7 @@ static void test_made(void)
     g_assert_false(gs_kernel_lookup(k, "ext4:do_work", &sym));
 }
 
-static void test_no_data_symbols(void)
+TEST(test_no_data_symbols, "/kernel/no-data-symbols")
 {
     g_autoptr(GsKernel) k = make_kernel(made, MADE_TEXT);
 
@@ -103,7 +104,7 @@ static bool names_code(const GsKernel *k, const char *name)
     return gs_kernel_is_code(k, &sym);
 }
 
-static void test_code(void)
+TEST(test_code, "/kernel/code")
 {
     static const char *const code[] = { "weak_work", "helper", "exit_work" };
     static const char *const data[] = {
@@ -142,7 +143,7 @@ static bool has(const GsKernel *k, const char *name)
     return gs_kernel_lookup(k, name, &sym);
 }
 
-static void test_hidden_data(void)
+TEST(test_hidden_data, "/kernel/hidden/data")
 {
     g_autoptr(GsKernel) k = make_kernel(hideable, G_N_ELEMENTS(hideable));
     GsSymbol sym;
@@ -157,7 +158,7 @@ static void test_hidden_data(void)
     g_assert_false(gs_kernel_symbolize(k, KS_TEXT + 0x300, &sym));
 }
 
-static void test_hidden_percpu(void)
+TEST(test_hidden_percpu, "/kernel/hidden/percpu")
 {
     g_autoptr(GsKernel) k = make_kernel(hideable, G_N_ELEMENTS(hideable));
 
@@ -166,7 +167,7 @@ static void test_hidden_percpu(void)
     g_assert_true(has(k, "do_work") && has(k, "linux_banner"));
 }
 
-static void test_hidden_symbol(void)
+TEST(test_hidden_symbol, "/kernel/hidden/symbol")
 {
     g_autoptr(GsKernel) k = make_kernel(hideable, G_N_ELEMENTS(hideable));
 
@@ -175,7 +176,7 @@ static void test_hidden_symbol(void)
     g_assert_true(has(k, "do_worker"));
 }
 
-static void test_wrong_words(void)
+TEST(test_wrong_words, "/kernel/hidden/wrong-words")
 {
     static const char *const wrong[] = {
         "", "+", "types+", "type", "symbol:", "symbol", "data+nothing",
@@ -487,16 +488,8 @@ int main(int argc, char **argv)
     int status;
 
     strings = g_string_chunk_new(4096);
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/kernel/made", test_made);
-    g_test_add_func("/kernel/no-data-symbols", test_no_data_symbols);
-    g_test_add_func("/kernel/code", test_code);
-    g_test_add_func("/kernel/hidden/data", test_hidden_data);
-    g_test_add_func("/kernel/hidden/percpu", test_hidden_percpu);
-    g_test_add_func("/kernel/hidden/symbol", test_hidden_symbol);
-    g_test_add_func("/kernel/hidden/wrong-words", test_wrong_words);
     if (!paths[0]) {
-        g_test_add_func("/kernel/real", test_no_kernels);
+        test_add("/kernel/real", test_no_kernels, NULL, NULL);
     }
     for (char **p = paths; *p; p++) {
         for (size_t i = 0; i < G_N_ELEMENTS(real_tests); i++) {
@@ -504,10 +497,10 @@ int main(int argc, char **argv)
                 "/kernel/real/%u/%s", (unsigned)(p - paths),
                 real_tests[i].name);
 
-            g_test_add_data_func(path, *p, real_tests[i].fn);
+            test_add(path, NULL, real_tests[i].fn, *p);
         }
     }
-    status = g_test_run();
+    status = test_run(argc, argv);
     g_string_chunk_free(strings);
     return status;
 }

@@ -80,7 +80,7 @@ static GsKernel *two_modules(void)
     return k;
 }
 
-static void test_pack(void)
+TEST(test_pack, "/modules-state/pack")
 {
     GsKernel *k = two_modules(), *to = kernel_new();
     g_autoptr(GByteArray) bytes = packed(k), again = NULL;
@@ -111,7 +111,7 @@ static void test_pack(void)
 
 /* Names of their time: a module that another one lies over keeps its names and
  * the number of its load, and so do later loads. */
-static void test_past(void)
+TEST(test_past, "/modules-state/past")
 {
     const uint64_t pc = BASE + 0x110;
     GsKernel *k = kernel_new(), *to = kernel_new();
@@ -146,7 +146,7 @@ static void test_past(void)
 }
 
 /* Bits of it changed where the checksum does not see it. */
-static void test_nonsense(void)
+TEST(test_nonsense, "/modules-state/nonsense")
 {
     g_autoptr(GRand) r = g_rand_new_with_seed(1);
     GsKernel *to = kernel_new();
@@ -228,7 +228,7 @@ static bool is_taken(const char *name, char type, const char *symbol,
 }
 
 /* Names that a terminal would obey, and that a journal refuses to read. */
-static void test_names_are_printable(void)
+TEST(test_names_are_printable, "/modules-state/names-are-printable")
 {
     g_assert_true(is_taken("alpha", 't', "first", true));
     g_assert_false(is_taken("al\x1bpha", 't', "first", true));
@@ -270,7 +270,8 @@ static char *why_not(uint64_t n)
     return g_strdup(err->message);
 }
 
-static void test_symbols_of_all_are_bounded(void)
+TEST(test_symbols_of_all_are_bounded,
+     "/modules-state/symbols-of-all-are-bounded")
 {
     g_autofree char *cut = why_not(MAX_ROWS - 1);
     g_autofree char *many = why_not(MAX_ROWS);
@@ -313,7 +314,7 @@ static unsigned refused_of(GsKernel *to, const GByteArray *bytes,
 
 /* All that one process had room for another has that has as much, whatever it
  * knew before; with less some are not known, and the state is taken. */
-static void test_bounded_room(void)
+TEST(test_bounded_room, "/modules-state/bounded-room")
 {
     GsKernel *k = kernel_new(), *to = kernel_new();
     g_autoptr(GByteArray) bytes = NULL;
@@ -340,7 +341,7 @@ static void test_bounded_room(void)
     kernel_free(to);
 }
 
-static void test_bad_parts(void)
+TEST(test_bad_parts, "/modules-state/bad-parts")
 {
     GsKernel *k = kernel_new();
     g_autoptr(GError) err = NULL;
@@ -355,20 +356,4 @@ static void test_bad_parts(void)
     g_assert_error(err, GS_ERROR, GS_ERROR_GUEST);
     g_assert_cmpuint(gs_kernel_n_modules(k), ==, 0);
     kernel_free(k);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/modules-state/pack", test_pack },
-        { "/modules-state/past", test_past },
-        { "/modules-state/nonsense", test_nonsense },
-        { "/modules-state/names-are-printable", test_names_are_printable },
-        { "/modules-state/symbols-of-all-are-bounded",
-          test_symbols_of_all_are_bounded },
-        { "/modules-state/bounded-room", test_bounded_room },
-        { "/modules-state/bad-parts", test_bad_parts },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

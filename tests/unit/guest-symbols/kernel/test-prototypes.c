@@ -201,7 +201,7 @@ static void check_kernel(const char *path)
     g_assert_cmpuint(n.same, >, 30000);
 }
 
-static void test_real(void)
+TEST(test_real, "/prototypes/real")
 {
     const char *list = g_getenv("KA_TEST_KERNELS");
     g_auto(GStrv) paths = g_strsplit(list ? list : "", ":", -1);
@@ -406,7 +406,7 @@ static void check_modules(const char *path)
                    path, n, n_modules);
 }
 
-static void test_modules(void)
+TEST(test_modules, "/prototypes/modules")
 {
     const char *list = g_getenv("KA_TEST_KERNELS");
     g_auto(GStrv) paths = g_strsplit(list ? list : "", ":", -1);
@@ -417,14 +417,4 @@ static void test_modules(void)
     for (size_t i = 0; paths[i]; i++) {
         check_modules(paths[i]);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/prototypes/real", test_real },
-        { "/prototypes/modules", test_modules },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

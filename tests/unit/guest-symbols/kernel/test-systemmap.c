@@ -27,7 +27,7 @@ static GsKernel *open_text(const char *text, GError **errp)
     return gs_kernel_new_from_data(text, strlen(text), "System.map", errp);
 }
 
-static void test_good(void)
+TEST(test_good, "/systemmap/good")
 {
     g_autoptr(GError) err = NULL;
     g_autoptr(GsKernel) k = open_text(good, &err);
@@ -48,7 +48,7 @@ static void test_good(void)
     g_assert_cmphex(end, ==, 0xffffffff82000040ull);
 }
 
-static void test_slide(void)
+TEST(test_slide, "/systemmap/slide")
 {
     g_autoptr(GsKernel) k = open_text(good, NULL);
     const uint64_t slide = 0x1c000000;
@@ -81,7 +81,7 @@ static bool slid(const GsSymbol *sym, void *opaque)
     return true;
 }
 
-static void test_foreach_slides(void)
+TEST(test_foreach_slides, "/systemmap/foreach-slides")
 {
     g_autoptr(GsKernel) k = open_text(good, NULL);
     uint64_t va = 0;
@@ -115,7 +115,7 @@ static const BadCase bad_cases[] = {
       GS_ERROR_FORMAT, "not sorted" },
 };
 
-static void test_bad(void)
+TEST(test_bad, "/systemmap/bad")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(bad_cases); i++) {
         g_autoptr(GError) err = NULL;
@@ -129,7 +129,7 @@ static void test_bad(void)
 }
 
 /* Binary rubbish in names must not reach a terminal through the message. */
-static void test_escapes(void)
+TEST(test_escapes, "/systemmap/no-escapes-in-errors")
 {
     g_autoptr(GError) err = NULL;
 
@@ -137,7 +137,7 @@ static void test_escapes(void)
     g_assert_null(strchr(err->message, '\033'));
 }
 
-static void test_open(void)
+TEST(test_open, "/systemmap/open-fails")
 {
     g_autoptr(GError) err = NULL;
 
@@ -147,18 +147,4 @@ static void test_open(void)
     g_clear_error(&err);
     g_assert_null(gs_kernel_open("/", &err));
     g_assert_error(err, GS_ERROR, GS_ERROR_IO);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/systemmap/good", test_good },
-        { "/systemmap/slide", test_slide },
-        { "/systemmap/foreach-slides", test_foreach_slides },
-        { "/systemmap/bad", test_bad },
-        { "/systemmap/no-escapes-in-errors", test_escapes },
-        { "/systemmap/open-fails", test_open },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

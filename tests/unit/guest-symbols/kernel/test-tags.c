@@ -33,7 +33,7 @@ static void check(bool arm64, const char *function, bool tags, uint64_t bits)
     g_assert_cmphex(gs_kernel_tag_bits(k), ==, bits);
 }
 
-static void kernels(void)
+TEST(kernels, "/tags/kernels")
 {
     check(true, "kfree", false, 0);
     check(true, "__hwasan_tag_memory", true, TOP_BYTE);
@@ -44,7 +44,7 @@ static void kernels(void)
     check(false, "__hwasan_tag_memory", true, 0);
 }
 
-static void addresses(void)
+TEST(addresses, "/tags/addresses")
 {
     static const struct {
         uint64_t va, untagged;
@@ -74,7 +74,7 @@ static void addresses(void)
 }
 
 /* The complement of the top byte, so that a pointer without a tag has 0. */
-static void tags(void)
+TEST(tags, "/tags/tags")
 {
     g_assert_cmphex(gs_tag_of(TOP_BYTE, 0x2eff80001234c000), ==, 0xd1);
     g_assert_cmphex(gs_tag_of(TOP_BYTE, 0x00ff80001234c000), ==, 0xff);
@@ -82,15 +82,4 @@ static void tags(void)
     g_assert_cmphex(gs_tag_of(0, 0x2eff80001234c000), ==, 0);
     g_assert_cmphex(gs_tag_of(TOP_BYTE, 0), ==, 0);
     g_assert_cmphex(gs_tag_of(TOP_BYTE, 0x0000aaaaaaaa0000), ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/tags/kernels", kernels },
-        { "/tags/addresses", addresses },
-        { "/tags/tags", tags },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

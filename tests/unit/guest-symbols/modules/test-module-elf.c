@@ -144,7 +144,7 @@ static void assert_symbol(const GsModuleSymbol *s, const char *name,
 }
 
 /* Sections of one area follow each other, up to the alignment of a page. */
-static void whole(void)
+TEST(whole, "/module-elf/whole")
 {
     World *w = world_new();
     g_autoptr(GsModuleInfo) info = read_module(w);
@@ -168,7 +168,7 @@ static void whole(void)
 }
 
 /* The compiler shuffled struct module (RANDSTRUCT). */
-static void name_is_anywhere(void)
+TEST(name_is_anywhere, "/module-elf/name-is-anywhere")
 {
     World *w = world_new();
     g_autoptr(GsModuleInfo) info = NULL;
@@ -264,7 +264,7 @@ static void unreadable_symbols(World *w)
     sections(w)[MODINFO + 1].sh_addr = 0;
 }
 
-static void contradictions(void)
+TEST(contradictions, "/module-elf/contradictions")
 {
     static void (*const cases[])(World *w) = {
         other_struct, other_sections, other_name, longer_name, no_modinfo,
@@ -284,7 +284,7 @@ static void contradictions(void)
 }
 
 /* Each byte of the file may be anything. */
-static void any_byte(void)
+TEST(any_byte, "/module-elf/any-byte")
 {
     for (unsigned flip = 1; flip < 256; flip <<= 1) {
         World *w = world_new();
@@ -296,16 +296,4 @@ static void any_byte(void)
         }
         world_free(w);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/module-elf/whole", whole },
-        { "/module-elf/name-is-anywhere", name_is_anywhere },
-        { "/module-elf/contradictions", contradictions },
-        { "/module-elf/any-byte", any_byte },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -60,7 +60,7 @@ static void assert_named_at(ModuleTable *t, uint64_t va, uint32_t era,
 
 /* Three modules at one place: a stack of each time has the names of its time,
  * also while other modules come and go elsewhere. */
-static void test_names_of_their_time(void)
+TEST(test_names_of_their_time, "/module-eras/names-of-their-time")
 {
     static const GsModuleSymbol f[] = { { BASE + 0x80, "f", 't' } };
     static const GsModuleSymbol g[] = { { BASE + 0x40, "g", 't' } };
@@ -90,7 +90,7 @@ static void test_names_of_their_time(void)
 
 /* A stack through two modules has the era of the one that was loaded later. The
  * first frame has one of its own: callers are told apart by it. */
-static void test_era_of_two_modules(void)
+TEST(test_era_of_two_modules, "/module-eras/era-of-two")
 {
     static const GsModuleSymbol far[] = { { BASE + 0x90000, "far", 't' } };
     const uint64_t pc[] = { BASE + 0x110, BASE + 0x90010, 0x1000 };
@@ -114,7 +114,7 @@ static void test_era_of_two_modules(void)
 
 /* A module that is loaded again as it was has the number of its first load:
  * a loop of loads adds no stacks and no memory. */
-static void test_loaded_again(void)
+TEST(test_loaded_again, "/module-eras/loaded-again")
 {
     static const GsModuleSymbol f[] = { { BASE + 0x80, "f", 't' } };
     ModuleTable *t = module_table_new();
@@ -141,7 +141,7 @@ static void test_loaded_again(void)
 }
 
 /* What was evicted has no name, also if an older module at the place has. */
-static void test_evicted_has_no_name(void)
+TEST(test_evicted_has_no_name, "/module-eras/evicted")
 {
     ModuleTable *t = module_table_new();
     uint32_t last = 0;
@@ -162,7 +162,7 @@ static void test_evicted_has_no_name(void)
     module_table_free(t);
 }
 
-static void test_functions_of_all_times(void)
+TEST(test_functions_of_all_times, "/module-eras/functions-of-all-times")
 {
     static const GsModuleSymbol f[] = { { BASE + 0x80, "first", 't' } };
     ModuleTable *t = module_table_new();
@@ -182,17 +182,4 @@ static void test_functions_of_all_times(void)
     g_assert_true(gs_modules_lookup(t->modules, "alpha", "data", &s));
     g_assert_cmpuint(s.load, ==, 1);
     module_table_free(t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/module-eras/names-of-their-time", test_names_of_their_time },
-        { "/module-eras/era-of-two", test_era_of_two_modules },
-        { "/module-eras/loaded-again", test_loaded_again },
-        { "/module-eras/evicted", test_evicted_has_no_name },
-        { "/module-eras/functions-of-all-times", test_functions_of_all_times },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -97,7 +97,7 @@ static void expect(World *w, const char *name, const char *want)
     }
 }
 
-static void test_life(void)
+TEST(test_life, "/module-types/life")
 {
     World *w = world_new();
     const GsModuleTypesAt at = all_types(w);
@@ -140,7 +140,7 @@ static const struct {
     { { GUEST, 56, GUEST, 56 }, "make no sense", 1 },
 };
 
-static void test_bad(void)
+TEST(test_bad, "/module-types/bad")
 {
     World *w = world_new();
 
@@ -156,7 +156,7 @@ static void test_bad(void)
 }
 
 /* Types are refused before names, and dropped before a module is refused. */
-static void test_room(void)
+TEST(test_room, "/module-types/room")
 {
     World *w = world_new();
     const GsModuleTypesAt at = all_types(w);
@@ -171,15 +171,4 @@ static void test_room(void)
     load(w, &at);
     expect(w, "alpha", "int g(int n)");
     world_free(w);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/module-types/life", test_life },
-        { "/module-types/bad", test_bad },
-        { "/module-types/room", test_room },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

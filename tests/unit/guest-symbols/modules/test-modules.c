@@ -56,7 +56,7 @@ static void assert_nameless(ModuleTable *t, uint64_t va)
     g_assert_false(gs_modules_symbolize(t->modules, va, GS_ERA_NOW, &s));
 }
 
-static void test_symbolize(void)
+TEST(test_symbolize, "/modules/symbolize")
 {
     ModuleTable *t = module_table_new();
 
@@ -73,7 +73,7 @@ static void test_symbolize(void)
     module_table_free(t);
 }
 
-static void test_lookup(void)
+TEST(test_lookup, "/modules/lookup")
 {
     static const GsModuleSymbol syms_b[] = {
         { .va = BASE + 0x100100, .name = "first", .type = 't' },
@@ -118,7 +118,7 @@ static bool visit(const GsSymbol *sym, void *opaque)
     return v->n != v->stop_after;
 }
 
-static void test_foreach(void)
+TEST(test_foreach, "/modules/foreach")
 {
     ModuleTable *t = module_table_new();
     Visit v = { .m = t->modules };
@@ -136,7 +136,7 @@ static void test_foreach(void)
     module_table_free(t);
 }
 
-static void test_drop_keeps_names(void)
+TEST(test_drop_keeps_names, "/modules/drop-keeps-names")
 {
     ModuleTable *t = module_table_new();
     GsSymbol s;
@@ -154,7 +154,7 @@ static void test_drop_keeps_names(void)
     module_table_free(t);
 }
 
-static void test_range_reused(void)
+TEST(test_range_reused, "/modules/range-reused")
 {
     static const GsModuleSymbol other[] = {
         { .va = BASE + 0x1100, .name = "other", .type = 'T' },
@@ -175,7 +175,7 @@ static void test_range_reused(void)
     module_table_free(t);
 }
 
-static void test_replaced_and_cleared(void)
+TEST(test_replaced_and_cleared, "/modules/replaced-and-cleared")
 {
     ModuleTable *t = module_table_new();
     const char *name;
@@ -196,7 +196,7 @@ static void test_replaced_and_cleared(void)
     module_table_free(t);
 }
 
-static void test_many_loads(void)
+TEST(test_many_loads, "/modules/many-loads")
 {
     ModuleTable *t = module_table_new();
     uint64_t id = ID_A;
@@ -230,7 +230,7 @@ static bool add_thousand(ModuleTable *t, uint64_t id, uint64_t base)
 
 /* Where there is room for two, a third is refused while both are loaded; the
  * names of one that is gone make way for it. */
-static void test_bounded_room(void)
+TEST(test_bounded_room, "/modules/bounded-room")
 {
     ModuleTable *t = module_table_new();
     uint64_t bytes;
@@ -269,7 +269,7 @@ static gpointer query_main(gpointer opaque)
     return NULL;
 }
 
-static void test_race(void)
+TEST(test_race, "/modules/race")
 {
     ModuleTable *t = module_table_new();
     GThread *thread = g_thread_new("query", query_main, t);
@@ -408,7 +408,7 @@ static void check_info(const GsModuleInfo *info)
     g_assert_cmphex(info->orc_ip_va, ==, GUEST + ORC_IP);
 }
 
-static void test_read(void)
+TEST(test_read, "/modules/read")
 {
     g_autofree FakeMem *old = fake_new(), *new = fake_new();
     GsMem mem_old = { fake_read, old }, mem_new = { fake_read, new };
@@ -426,7 +426,7 @@ static void test_read(void)
     check_info(info_new);
 }
 
-static void test_read_without_typetab(void)
+TEST(test_read_without_typetab, "/modules/read-without-typetab")
 {
     g_autofree FakeMem *f = fake_new();
     GsMem mem = { fake_read, f };
@@ -472,7 +472,7 @@ static const struct {
     { STRUCT + 0xe0, 0, 8, false },
 };
 
-static void test_read_lies(void)
+TEST(test_read_lies, "/modules/read-lies")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(lies); i++) {
         g_autofree FakeMem *f = fake_new();
@@ -493,7 +493,7 @@ static void test_read_lies(void)
     }
 }
 
-static void test_read_unreadable(void)
+TEST(test_read_unreadable, "/modules/read-unreadable")
 {
     g_autofree FakeMem *f = fake_new();
     GsMem mem = { fake_read, f };
@@ -501,25 +501,4 @@ static void test_read_unreadable(void)
 
     g_assert_null(gs_module_read(&shape_6_3, &mem, 0x1000, &err));
     g_assert_error(err, GS_ERROR, GS_ERROR_GUEST);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/modules/symbolize", test_symbolize },
-        { "/modules/lookup", test_lookup },
-        { "/modules/foreach", test_foreach },
-        { "/modules/drop-keeps-names", test_drop_keeps_names },
-        { "/modules/range-reused", test_range_reused },
-        { "/modules/replaced-and-cleared", test_replaced_and_cleared },
-        { "/modules/many-loads", test_many_loads },
-        { "/modules/bounded-room", test_bounded_room },
-        { "/modules/race", test_race },
-        { "/modules/read", test_read },
-        { "/modules/read-without-typetab", test_read_without_typetab },
-        { "/modules/read-lies", test_read_lies },
-        { "/modules/read-unreadable", test_read_unreadable },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

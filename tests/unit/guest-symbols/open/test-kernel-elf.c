@@ -53,7 +53,7 @@ static GsKernel *kernel_of(unsigned machine, uint64_t base,
     return k;
 }
 
-static void symbols(void)
+TEST(symbols, "/elf-kernel/symbols")
 {
     const GsElfOptions o = { 0 };
     g_autoptr(GsKernel) k = kernel_of(EM_AARCH64, HIGH, &o);
@@ -76,7 +76,8 @@ static void symbols(void)
     g_assert_true(gs_kernel_is_plain(k));
 }
 
-static void it_starts_at_its_entry_or_where_told(void)
+TEST(it_starts_at_its_entry_or_where_told,
+     "/elf-kernel/it-starts-at-its-entry-or-where-told")
 {
     const GsElfOptions entry = { 0 }, named = { .start = "start" };
     g_autoptr(GsKernel) a = kernel_of(EM_RISCV, LOW, &entry);
@@ -88,7 +89,7 @@ static void it_starts_at_its_entry_or_where_told(void)
 }
 
 /* One in the lower half is there from its lowest section up. */
-static void its_part_of_the_address_space(void)
+TEST(its_part_of_the_address_space, "/elf-kernel/its-part-of-the-address-space")
 {
     const GsElfOptions o = { 0 };
     g_autoptr(GsKernel) low = kernel_of(EM_RISCV, LOW, &o);
@@ -112,7 +113,7 @@ static void refused(GBytes *bytes, const GsElfOptions *o, const char *why)
     g_assert_null(strchr(err->message, '\n'));
 }
 
-static void bad_files(void)
+TEST(bad_files, "/elf-kernel/bad-files")
 {
     const GsElfOptions o = { 0 }, named = { .start = "begin" };
     g_autoptr(GBytes) good = elf_of(EM_AARCH64, HIGH, HIGH);
@@ -159,7 +160,7 @@ static GBytes *elf_of_long_names(unsigned n, unsigned type, size_t len)
 }
 
 /* A name that nobody wants has any length; to measure these takes minutes. */
-static void long_names(void)
+TEST(long_names, "/elf-kernel/long-names")
 {
     const GsElfOptions o = { 0 };
     g_autoptr(GBytes) unwanted = elf_of_long_names(400000, STT_SECTION,
@@ -179,7 +180,7 @@ static void long_names(void)
 }
 
 /* Any end of the file is survived, and told or not of importance. */
-static void cut_files(void)
+TEST(cut_files, "/elf-kernel/cut-files")
 {
     const GsElfOptions o = { 0 };
     g_autoptr(GBytes) good = elf_of(EM_AARCH64, HIGH, HIGH);
@@ -226,7 +227,7 @@ static GsKernel *linux_of(const ElfSymbol *syms, unsigned n,
 }
 
 /* Kernels of riscv64 keep frame pointers, or not. */
-static void frame_pointers_of_riscv64(void)
+TEST(frame_pointers_of_riscv64, "/elf-kernel/frame-pointers-of-riscv64")
 {
     /* addi sp,sp,-32; sd s0,16(sp); sd ra,24(sp); addi s0,sp,32 */
     static const uint8_t frame[] = { 0x01, 0x11, 0x22, 0xe8, 0x06, 0xec,
@@ -267,7 +268,7 @@ static void frame_pointers_of_riscv64(void)
     }
 }
 
-static void linux_without_kallsyms(void)
+TEST(linux_without_kallsyms, "/elf-kernel/linux-without-kallsyms")
 {
     static const uint8_t frame[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xe8, 0, 0, 0, 0,
                                      0x55, 0x48, 0x89, 0xe5 };
@@ -296,23 +297,4 @@ static void linux_without_kallsyms(void)
     cut = linux_of(syms, 1, frame, sizeof(frame), &err);    /* no start */
     g_assert_null(cut);
     g_assert_error(err, GS_ERROR, GS_ERROR_NO_SYMBOLS);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/elf-kernel/symbols", symbols },
-        { "/elf-kernel/it-starts-at-its-entry-or-where-told",
-          it_starts_at_its_entry_or_where_told },
-        { "/elf-kernel/its-part-of-the-address-space",
-          its_part_of_the_address_space },
-        { "/elf-kernel/bad-files", bad_files },
-        { "/elf-kernel/long-names", long_names },
-        { "/elf-kernel/cut-files", cut_files },
-        { "/elf-kernel/linux-without-kallsyms", linux_without_kallsyms },
-        { "/elf-kernel/frame-pointers-of-riscv64",
-          frame_pointers_of_riscv64 },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

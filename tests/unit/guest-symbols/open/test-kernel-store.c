@@ -99,7 +99,7 @@ static void saved(GByteArray *data, GByteArray *module)
     g_assert_false(gs_kernel_save_module(k, 0xffffffffc0002000, module));
 }
 
-static void names_as_before(void)
+TEST(names_as_before, "/saved/names-as-before")
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
     g_autoptr(GByteArray) module = g_byte_array_new();
@@ -132,7 +132,7 @@ static void names_as_before(void)
     same_symbol(was, is, 0xffffffffc0000018);
 }
 
-static void longest_name(void)
+TEST(longest_name, "/saved/longest-name")
 {
     g_autofree char *name = g_strnfill(GS_SYMBOL_NAME_MAX, 'n');
     g_autofree char *of = g_strdup_printf("ffffffff81000000 T _stext\n"
@@ -179,7 +179,7 @@ static void damage(GByteArray *data, bool module)
     }
 }
 
-static void damaged(void)
+TEST(damaged, "/saved/damaged")
 {
     g_autoptr(GByteArray) data = g_byte_array_new();
     g_autoptr(GByteArray) module = g_byte_array_new();
@@ -187,15 +187,4 @@ static void damaged(void)
     saved(data, module);
     damage(data, false);
     damage(module, true);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/saved/names-as-before", names_as_before },
-        { "/saved/longest-name", longest_name },
-        { "/saved/damaged", damaged },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -143,7 +143,7 @@ static GsPrototype *make(GsBtf *btf, const GsArch *arch, const char *func)
     return gs_prototype_new(btf, arch, func, &why);
 }
 
-static void test_same(void)
+TEST(test_same, "/prototype-store/same")
 {
     static const char *const funcs[] = { "f", "f.lto_priv.1", "ns_capable" };
     g_autoptr(GsBtf) btf = make_functions();
@@ -163,7 +163,7 @@ static void test_same(void)
 }
 
 /* Structs by pointer are not copied, so a packed prototype packs the same. */
-static void test_twice(void)
+TEST(test_twice, "/prototype-store/twice")
 {
     g_autoptr(GsBtf) btf = make_functions();
     g_autoptr(GsPrototype) p = make(btf, &gs_arch_x86_64, "f");
@@ -179,7 +179,7 @@ static void test_twice(void)
 }
 
 /* An enum that is too large: nothing is appended. */
-static void test_too_large(void)
+TEST(test_too_large, "/prototype-store/too-large")
 {
     Types t = make_types();
     int huge = btf__add_enum(t.b, "huge", 4);
@@ -202,7 +202,7 @@ static void test_too_large(void)
     g_assert_cmpuint(bytes->len, ==, 0);
 }
 
-static void test_damaged(void)
+TEST(test_damaged, "/prototype-store/damaged")
 {
     g_autoptr(GsBtf) btf = make_functions();
     g_autoptr(GsPrototype) p = make(btf, &gs_arch_x86_64, "f");
@@ -217,16 +217,4 @@ static void test_damaged(void)
     bytes->data[0] = (uint8_t)gs_arch_number(&gs_arch_arm64);
     bytes->data[1] = 'g';
     g_assert_null(gs_prototype_unpack(bytes->data, bytes->len));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/prototype-store/same", test_same },
-        { "/prototype-store/twice", test_twice },
-        { "/prototype-store/too-large", test_too_large },
-        { "/prototype-store/damaged", test_damaged },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -175,7 +175,7 @@ static void check_shape(const GsKernel *k)
     g_assert_cmpuint(n_text, ==, 2);
 }
 
-static void test_real(void)
+TEST(test_real, "/real-kernels/tables")
 {
     const char *list = g_getenv("KA_TEST_KERNELS");
     g_auto(GStrv) paths = g_strsplit(list ? list : "", ":", -1);
@@ -197,13 +197,4 @@ static void test_real(void)
         g_free(f.data);
         check_shape(k);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/real-kernels/tables", test_real },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -43,7 +43,7 @@ static void expect_types(GsTypesFile *f)
     g_assert_cmpuint(offset, ==, 8);
 }
 
-static void test_raw_btf(void)
+TEST(test_raw_btf, "/types-file/raw-btf")
 {
     g_autoptr(GBytes) btf = make_btf(24);
     g_autoptr(GError) err = NULL;
@@ -55,7 +55,7 @@ static void test_raw_btf(void)
     expect_types(f);
 }
 
-static void test_elf_with_btf(void)
+TEST(test_elf_with_btf, "/types-file/elf-with-btf")
 {
     g_autoptr(GBytes) btf = make_btf(24);
     g_autoptr(GBytes) elf = types_elf(EM_AARCH64, BANNER, btf);
@@ -68,7 +68,7 @@ static void test_elf_with_btf(void)
     expect_types(f);
 }
 
-static void test_elf_with_dwarf(void)
+TEST(test_elf_with_dwarf, "/types-file/elf-with-dwarf")
 {
     g_auto(GStrv) paths = g_strsplit(g_getenv("KA_DWARF_SAMPLES"), ":", -1);
     g_autoptr(GError) err = NULL;
@@ -91,7 +91,7 @@ static void expect_error(GBytes *bytes, const char *text)
     g_assert_null(strchr(err->message, '\n'));
 }
 
-static void test_refused(void)
+TEST(test_refused, "/types-file/refused")
 {
     g_autoptr(GBytes) text = g_bytes_new_static("no types", 8);
     g_autoptr(GBytes) tiny = g_bytes_new_static("x", 1);
@@ -108,7 +108,7 @@ static void test_refused(void)
     expect_error(elf_bad, "BTF");
 }
 
-static void test_no_file(void)
+TEST(test_no_file, "/types-file/no-file")
 {
     g_autoptr(GError) none = NULL, is_folder = NULL;
 
@@ -118,7 +118,7 @@ static void test_no_file(void)
     g_assert_error(is_folder, GS_ERROR, GS_ERROR_IO);
 }
 
-static void test_rungs(void)
+TEST(test_rungs, "/types-file/rungs")
 {
     g_autoptr(GBytes) btf = make_btf(24), other = make_btf(32);
     g_autoptr(GsTypesFile) f = types_file(btf, NULL);
@@ -139,18 +139,4 @@ static void test_rungs(void)
     g_assert_cmpstr(gs_kernel_types_from(own), ==, "BTF");
     g_assert_true(gs_kernel_type_size(own, "one", &size));
     g_assert_cmpuint(size, ==, 32);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/types-file/raw-btf", test_raw_btf },
-        { "/types-file/elf-with-btf", test_elf_with_btf },
-        { "/types-file/elf-with-dwarf", test_elf_with_dwarf },
-        { "/types-file/refused", test_refused },
-        { "/types-file/no-file", test_no_file },
-        { "/types-file/rungs", test_rungs },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -46,7 +46,7 @@ static void put_offsets(size_t at, size_t n)
     }
 }
 
-static void found(void)
+TEST(found, "/orc-find/found")
 {
     const GsSection s = section();
     GsOrcRaw raw;
@@ -64,7 +64,7 @@ static void found(void)
     g_assert_cmpint(gs_orc_layout_probe(&raw), ==, GS_ORC_LAYOUT_4_14);
 }
 
-static void not_found(void)
+TEST(not_found, "/orc-find/not-found")
 {
     const GsSection s = section();
     GsOrcRaw raw;
@@ -84,7 +84,7 @@ static void not_found(void)
 }
 
 /* A table that the image cuts is refused. */
-static void at_the_end(void)
+TEST(at_the_end, "/orc-find/at-the-end")
 {
     GsSection s = section();
     GsOrcRaw raw;
@@ -101,15 +101,4 @@ static void at_the_end(void)
     g_assert_false(gs_orc_find(&s, &raw));
     s.data = NULL;
     g_assert_false(gs_orc_find(&s, &raw));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/orc-find/found", found },
-        { "/orc-find/not-found", not_found },
-        { "/orc-find/at-the-end", at_the_end },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

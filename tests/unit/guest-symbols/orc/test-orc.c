@@ -74,7 +74,7 @@ static GsOrcTable *table_of(GsOrcLayout layout, const OrcRow *rows, size_t n)
     return gs_orc_table_new(&raw, layout, NULL);
 }
 
-static void test_layouts(void)
+TEST(test_layouts, "/orc/layouts")
 {
     for (GsOrcLayout l = GS_ORC_LAYOUT_4_14; l < GS_ORC_LAYOUT__COUNT; l++) {
         g_auto(OrcArrays) a = orc_writer_finish(l, IP_VA, all_rows,
@@ -98,7 +98,7 @@ static void test_layouts(void)
     }
 }
 
-static void test_layout_by_hash(void)
+TEST(test_layout_by_hash, "/orc/layout-by-hash")
 {
     static const uint8_t hash_6_4[20] = {
         0xfe, 0x5d, 0x32, 0xbf, 0x58, 0x1b, 0xd6, 0x3b, 0x2c, 0xa9,
@@ -119,7 +119,7 @@ static void test_layout_by_hash(void)
     g_assert_cmpint(gs_orc_layout_probe(&raw), ==, GS_ORC_LAYOUT_4_18);
 }
 
-static void test_unknown_register(void)
+TEST(test_unknown_register, "/orc/unknown-register")
 {
     OrcRow row = { TEXT, GS_ORC_CALL, R_SP, 8 };
     g_auto(OrcArrays) a = orc_writer_finish(GS_ORC_LAYOUT_6_4, IP_VA, &row, 1);
@@ -132,7 +132,7 @@ static void test_unknown_register(void)
     assert_rule(gs_orc_table_find(t, TEXT), &want);
 }
 
-static void test_find_edges(void)
+TEST(test_find_edges, "/orc/find-edges")
 {
     static const OrcRow rows[] = {
         { TEXT + 0x10, GS_ORC_CALL, R_SP, 8 },
@@ -152,7 +152,7 @@ static void test_find_edges(void)
     g_assert_cmpint(gs_orc_table_find(t, TEXT + 0x90000)->sp_off, ==, 24);
 }
 
-static void test_sorts(void)
+TEST(test_sorts, "/orc/sorts")
 {
     static const OrcRow rows[] = {
         { TEXT + 0x30, GS_ORC_CALL, R_SP, 32 },
@@ -167,7 +167,7 @@ static void test_sorts(void)
 }
 
 /* A gap's entry at the address of a real one, on either side of it. */
-static void test_weak_gives_way(void)
+TEST(test_weak_gives_way, "/orc/weak-gives-way")
 {
     static const OrcRow rows[] = {
         { TEXT + 0x10, GS_ORC_UNDEFINED },
@@ -188,7 +188,7 @@ static void test_weak_gives_way(void)
 }
 
 /* Of several entries for one address the last one holds, sorted or not. */
-static void test_last_of_equals(void)
+TEST(test_last_of_equals, "/orc/last-of-equals")
 {
     const OrcRow sorted[] = {
         { TEXT, GS_ORC_CALL, R_SP, 8 }, { TEXT, GS_ORC_CALL, R_SP, 16 },
@@ -206,7 +206,7 @@ static void test_last_of_equals(void)
     }
 }
 
-static void test_search_agrees_with_scan(void)
+TEST(test_search_agrees_with_scan, "/orc/search-agrees-with-scan")
 {
     enum { N = 5000 };
     g_autofree OrcRow *rows = g_new0(OrcRow, N);
@@ -236,7 +236,7 @@ static void assert_rejected(const GsOrcRaw *raw)
     g_assert_error(err, GS_ERROR, GS_ERROR_FORMAT);
 }
 
-static void test_rejects(void)
+TEST(test_rejects, "/orc/rejects")
 {
     static const OrcRow rows[] = {
         { TEXT, GS_ORC_CALL, R_SP, 8 }, { TEXT + 1, GS_ORC_CALL, R_SP, 8 },
@@ -289,7 +289,7 @@ static int find_off(GsOrcReader *r, uint64_t pc)
 
 static const OrcRow one_row[] = { { TEXT, GS_ORC_CALL, R_SP, 8 } };
 
-static void test_set_places(void)
+TEST(test_set_places, "/orc/set/places")
 {
     g_autoptr(GsOrcSet) set = set_of(one_row, 1);
     GsOrcReader *r = gs_orc_reader_new(set);
@@ -303,7 +303,7 @@ static void test_set_places(void)
     gs_orc_reader_free(r);
 }
 
-static void test_set_slide(void)
+TEST(test_set_slide, "/orc/set/slide")
 {
     const uint64_t slide = 0x1c600000;
     g_autoptr(GsOrcSet) set = set_of(one_row, 1);
@@ -338,7 +338,7 @@ static void add_module(GsOrcSet *set, uint64_t key, uint64_t base,
     gs_orc_set_add_module(set, key, &text, 1, t);
 }
 
-static void test_set_modules(void)
+TEST(test_set_modules, "/orc/set/modules")
 {
     g_autoptr(GsOrcSet) set = set_of(one_row, 1);
     GsOrcReader *r = gs_orc_reader_new(set);
@@ -360,7 +360,7 @@ static void test_set_modules(void)
     gs_orc_reader_free(r);
 }
 
-static void test_set_keeps_nothing(void)
+TEST(test_set_keeps_nothing, "/orc/set/keeps-nothing")
 {
     g_autoptr(GsOrcSet) set = set_of(one_row, 1);
     GsOrcReader *idle = gs_orc_reader_new(set);
@@ -396,7 +396,7 @@ static gpointer racer_main(gpointer opaque)
     return NULL;
 }
 
-static void test_set_race(void)
+TEST(test_set_race, "/orc/set/race")
 {
     g_autoptr(GsOrcSet) set = set_of(one_row, 1);
     Racer racer = { set };
@@ -417,26 +417,4 @@ static void test_set_race(void)
         g_thread_join(threads[i]);
     }
     g_assert_false(racer.bad);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/orc/layouts", test_layouts },
-        { "/orc/layout-by-hash", test_layout_by_hash },
-        { "/orc/unknown-register", test_unknown_register },
-        { "/orc/find-edges", test_find_edges },
-        { "/orc/sorts", test_sorts },
-        { "/orc/weak-gives-way", test_weak_gives_way },
-        { "/orc/last-of-equals", test_last_of_equals },
-        { "/orc/search-agrees-with-scan", test_search_agrees_with_scan },
-        { "/orc/rejects", test_rejects },
-        { "/orc/set/places", test_set_places },
-        { "/orc/set/slide", test_set_slide },
-        { "/orc/set/modules", test_set_modules },
-        { "/orc/set/keeps-nothing", test_set_keeps_nothing },
-        { "/orc/set/race", test_set_race },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

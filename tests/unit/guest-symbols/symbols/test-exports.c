@@ -61,18 +61,19 @@ static void found(gconstpointer relative)
     g_assert_cmpint(sym.type, ==, 'D');
 }
 
-static void relative_form(void)
+TEST(relative_form, "/exports/relative-form")
 {
     found(GINT_TO_POINTER(1));
 }
 
-static void absolute_form(void)
+TEST(absolute_form, "/exports/absolute-form")
 {
     found(NULL);
 }
 
 /* The function after kfree() may be one that is not exported. */
-static void only_exact_addresses_have_names(void)
+TEST(only_exact_addresses_have_names,
+     "/exports/only-exact-addresses-have-names")
 {
     ExportsWriter w = writer(true);
     g_autoptr(GsSymtab) tab = NULL;
@@ -95,7 +96,7 @@ static void assert_none(ExportsWriter *w)
     g_assert_null(exports_decode(w, &at));
 }
 
-static void no_tables(void)
+TEST(no_tables, "/exports/no-tables")
 {
     ExportsWriter w = writer(true);
 
@@ -122,7 +123,7 @@ static void no_tables(void)
 }
 
 /* All of memory looks like names and entries: the search is bounded. */
-static void too_much_looks_like_one(void)
+TEST(too_much_looks_like_one, "/exports/too-much-looks-like-one")
 {
     ExportsWriter w = writer(true);
 
@@ -134,18 +135,4 @@ static void too_much_looks_like_one(void)
     }
     memset(memory + LEN - 512, 'a', 511);
     assert_none(&w);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/exports/relative-form", relative_form },
-        { "/exports/absolute-form", absolute_form },
-        { "/exports/only-exact-addresses-have-names",
-          only_exact_addresses_have_names },
-        { "/exports/no-tables", no_tables },
-        { "/exports/too-much-looks-like-one", too_much_looks_like_one },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -5,6 +5,7 @@
  */
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/kallsyms-writer.h"
+#include "tests/lib/test-main.h"
 #include "guest-symbols/symbols/symtab.h"
 
 #define TEXT_LEN    0x400000
@@ -102,7 +103,7 @@ static void test_layout(const void *opaque)
     }
 }
 
-static void test_long_name(void)
+TEST(test_long_name, "/kallsyms/long-name-two-byte-length")
 {
     g_autoptr(GArray) syms = make_symbols(300, false);
     g_autofree char *name = g_strnfill(400, 'x');
@@ -124,7 +125,7 @@ static void test_long_name(void)
     }
 }
 
-static void test_percpu_stays(void)
+TEST(test_percpu_stays, "/kallsyms/percpu-stays-an-offset")
 {
     g_autoptr(GArray) syms = make_symbols(500, true);
     KsWriter w = {
@@ -152,7 +153,7 @@ static void expect_error(KsWriter *w, GsErrorCode code)
     g_byte_array_unref(w->out);
 }
 
-static void test_no_table(void)
+TEST(test_no_table, "/kallsyms/no-table")
 {
     ElfWriter elf;
     g_autoptr(GBytes) bytes = NULL;
@@ -168,7 +169,7 @@ static void test_no_table(void)
     g_assert_error(err, GS_ERROR, GS_ERROR_NO_SYMBOLS);
 }
 
-static void test_no_stext(void)
+TEST(test_no_stext, "/kallsyms/no-stext")
 {
     g_autoptr(GArray) syms = make_symbols(300, false);
     KsWriter w = {
@@ -179,7 +180,7 @@ static void test_no_stext(void)
     expect_error(&w, GS_ERROR_FORMAT);
 }
 
-static void test_unsorted(void)
+TEST(test_unsorted, "/kallsyms/unsorted")
 {
     g_autoptr(GArray) syms = make_symbols(300, false);
     KsSymbol *s = (KsSymbol *)syms->data;
@@ -196,7 +197,7 @@ static void test_unsorted(void)
     expect_error(&w, GS_ERROR_FORMAT);
 }
 
-static void test_outside_code(void)
+TEST(test_outside_code, "/kallsyms/outside-code")
 {
     g_autoptr(GArray) syms = make_symbols(300, false);
     KsWriter w = {
@@ -211,7 +212,7 @@ static void test_outside_code(void)
 }
 
 /* Any one byte of markers, tokens or index wrong: refused or unchanged. */
-static void test_damage(void)
+TEST(test_damage, "/kallsyms/damaged-markers")
 {
     g_autoptr(GArray) syms = make_symbols(600, false);
     KsWriter w = {
@@ -279,7 +280,7 @@ static void expect_given_up(const GByteArray *rodata)
 
 /* Each table of tokens has before it what may be markers, wherever these
  * should end: a budget for each, and this takes many minutes. */
-static void test_many_tokens(void)
+TEST(test_many_tokens, "/kallsyms/many-tokens")
 {
     g_autoptr(GByteArray) out = g_byte_array_new();
 
@@ -295,7 +296,7 @@ static void test_many_tokens(void)
 /* Each name may be the first, has the count of them before it, and all that
  * follow agree with the markers, but for the last: to count only the first
  * names that are tried takes minutes. */
-static void test_many_first_names(void)
+TEST(test_many_first_names, "/kallsyms/many-first-names")
 {
     enum { MARKERS = 16384, NAME = 8, FAR = 131584 };
     const uint32_t n = MARKERS * 256 - 249;     /* a name's length: 7 codes */
@@ -316,7 +317,7 @@ static void test_many_first_names(void)
  * An arm64 Image as the build leaves it: the base is 0, and a relocation for
  * it stands elsewhere, among others.
  */
-static void test_relocated_base(void)
+TEST(test_relocated_base, "/kallsyms/relocated-base")
 {
     const uint64_t linked_at = KS_TEXT - 0x10000, r_relative = 1027;
     g_autoptr(GArray) syms = make_symbols(300, false);
@@ -360,25 +361,14 @@ int main(int argc, char **argv)
     int status;
 
     strings = g_string_chunk_new(4096);
-    g_test_init(&argc, &argv, NULL);
     for (unsigned i = 0; i < KS_ORDER__COUNT * KS_ADDRESSES__COUNT; i++) {
         g_autofree char *path = g_strdup_printf("/kallsyms/layout/%s/%s",
             order_names[i / KS_ADDRESSES__COUNT],
             address_names[i % KS_ADDRESSES__COUNT]);
 
-        g_test_add_data_func(path, GUINT_TO_POINTER(i), test_layout);
+        test_add(path, NULL, test_layout, GUINT_TO_POINTER(i));
     }
-    g_test_add_func("/kallsyms/long-name-two-byte-length", test_long_name);
-    g_test_add_func("/kallsyms/percpu-stays-an-offset", test_percpu_stays);
-    g_test_add_func("/kallsyms/relocated-base", test_relocated_base);
-    g_test_add_func("/kallsyms/no-table", test_no_table);
-    g_test_add_func("/kallsyms/no-stext", test_no_stext);
-    g_test_add_func("/kallsyms/unsorted", test_unsorted);
-    g_test_add_func("/kallsyms/outside-code", test_outside_code);
-    g_test_add_func("/kallsyms/damaged-markers", test_damage);
-    g_test_add_func("/kallsyms/many-tokens", test_many_tokens);
-    g_test_add_func("/kallsyms/many-first-names", test_many_first_names);
-    status = g_test_run();
+    status = test_run(argc, argv);
     g_string_chunk_free(strings);
     return status;
 }

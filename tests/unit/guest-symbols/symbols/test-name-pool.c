@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void test_one_copy(void)
+TEST(test_one_copy, "/name-pool/one-copy")
 {
     g_autoptr(GsNamePool) pool = gs_name_pool_new(64);
     char again[] = "kfree";
@@ -20,7 +20,7 @@ static void test_one_copy(void)
     g_assert_null(gs_name_pool_find(pool, "kfre"));
 }
 
-static void test_bounds(void)
+TEST(test_bounds, "/name-pool/bounds")
 {
     g_autoptr(GsNamePool) pool = gs_name_pool_new(10);
 
@@ -31,7 +31,7 @@ static void test_bounds(void)
 }
 
 /* Where these collide it takes many minutes. */
-static void test_chosen_to_collide(void)
+TEST(test_chosen_to_collide, "/name-pool/chosen-to-collide")
 {
     enum { BITS = 18 };
     g_autoptr(GsNamePool) pool = gs_name_pool_new(64u << 20);
@@ -44,15 +44,4 @@ static void test_chosen_to_collide(void)
         }
         g_assert_nonnull(gs_name_pool_intern(pool, name));
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/name-pool/one-copy", test_one_copy },
-        { "/name-pool/bounds", test_bounds },
-        { "/name-pool/chosen-to-collide", test_chosen_to_collide },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -96,7 +96,7 @@ static void expect_named(const GsSymtab *tab, const char *name, uint64_t va,
     g_assert_cmphex(sym.size, ==, size);
 }
 
-static void test_lookup(void)
+TEST(test_lookup, "/symtab/lookup")
 {
     for (int reversed = 0; reversed < 2; reversed++) {
         g_autoptr(GsSymtab) tab = make_table(reversed);
@@ -112,7 +112,7 @@ static void test_lookup(void)
     }
 }
 
-static void test_symbolize(void)
+TEST(test_symbolize, "/symtab/symbolize")
 {
     for (int reversed = 0; reversed < 2; reversed++) {
         g_autoptr(GsSymtab) tab = make_table(reversed);
@@ -127,7 +127,7 @@ static void test_symbolize(void)
 }
 
 /* Behind _etext but in .text; behind .text; behind .data. */
-static void test_section_end(void)
+TEST(test_section_end, "/symtab/section-end")
 {
     g_autoptr(GsSymtab) tab = make_table(false);
 
@@ -140,7 +140,7 @@ static void test_section_end(void)
     expect_named(tab, "_etext", TEXT + 0x400, 0);
 }
 
-static void test_percpu_not_symbolized(void)
+TEST(test_percpu_not_symbolized, "/symtab/percpu")
 {
     g_autoptr(GsSymtab) tab = make_table(false);
 
@@ -150,7 +150,7 @@ static void test_percpu_not_symbolized(void)
 }
 
 /* Since 6.15 percpu variables of x86-64 are linked among the others. */
-static void test_percpu_high(void)
+TEST(test_percpu_high, "/symtab/percpu-linked-high")
 {
     g_autoptr(GsSymtab) tab = gs_symtab_new();
 
@@ -169,7 +169,7 @@ static void test_percpu_high(void)
 }
 
 /* The last symbol of a table without sections has no known end. */
-static void test_unknown_size(void)
+TEST(test_unknown_size, "/symtab/unknown-size")
 {
     g_autoptr(GsSymtab) tab = gs_symtab_new();
 
@@ -179,7 +179,7 @@ static void test_unknown_size(void)
     expect_at(tab, TEXT + 1, NULL, 0, 0);
 }
 
-static void test_empty(void)
+TEST(test_empty, "/symtab/empty")
 {
     g_autoptr(GsSymtab) tab = gs_symtab_new();
     GsSymbol sym;
@@ -197,7 +197,7 @@ static bool collect(const GsSymbol *sym, void *opaque)
     return vas->len < 2;
 }
 
-static void test_foreach(void)
+TEST(test_foreach, "/symtab/foreach-named")
 {
     g_autoptr(GsSymtab) tab = make_table(true);
     g_autoptr(GArray) vas = g_array_new(FALSE, FALSE, sizeof(uint64_t));
@@ -211,7 +211,7 @@ static void test_foreach(void)
 }
 
 /* A million symbols of one name must not take quadratic time. */
-static void test_many_duplicates(void)
+TEST(test_many_duplicates, "/symtab/many-duplicates")
 {
     g_autoptr(GsSymtab) tab = gs_symtab_new();
     GsSymbol sym;
@@ -228,7 +228,7 @@ static void test_many_duplicates(void)
  * Very many of one address that cover nothing, and one that does behind them.
  * It takes minutes to go over them each time that somebody asks.
  */
-static void test_many_of_an_address(void)
+TEST(test_many_of_an_address, "/symtab/many-of-an-address")
 {
     enum { N = 1 << 20 };
     g_autoptr(GsSymtab) tab = gs_symtab_new();
@@ -247,7 +247,7 @@ static void test_many_of_an_address(void)
     }
 }
 
-static void test_caps(void)
+TEST(test_caps, "/symtab/caps")
 {
     g_autoptr(GsSymtab) tab = gs_symtab_new();
     g_autofree char *name = g_strnfill(GS_SYMBOL_NAME_MAX + 1, 'x');
@@ -266,7 +266,7 @@ static void expect_suggestion(const GsSymtab *tab, const char *typed,
     g_assert_cmpstr(names[0], ==, want);
 }
 
-static void test_suggest(void)
+TEST(test_suggest, "/symtab/suggest")
 {
     g_autoptr(GsSymtab) tab = make_table(false);
     g_auto(GStrv) none = gs_symtab_suggest(tab, "kmem_cache_fre", 0);
@@ -421,7 +421,7 @@ static void expect_real(const GsSymtab *tab, uint64_t va, const char *name)
     g_assert_cmpstr(sym.name, ==, name);
 }
 
-static void test_real_size(void)
+TEST(test_real_size, "/symtab/real-size")
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GByteArray) coded = NULL;
@@ -444,7 +444,7 @@ static void test_real_size(void)
 
 /* What malloc handed out is what gs_symtab_bytes() says, but for its own
  * overhead. */
-static void test_bytes_are_all(void)
+TEST(test_bytes_are_all, "/symtab/bytes-are-all")
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GByteArray) coded = NULL;
@@ -462,7 +462,7 @@ static void test_bytes_are_all(void)
 }
 
 /* Absolute values, low ones and such that are far apart. */
-static void test_far_apart(void)
+TEST(test_far_apart, "/symtab/far-apart")
 {
     static const uint64_t vas[] = {
         0, 5, UINT32_MAX, 1ull << 32, 1ull << 40, TEXT, TEXT + 0x10,
@@ -489,7 +489,7 @@ static void test_far_apart(void)
 }
 
 /* Names that begin as a twin's does, and are none or no plain one. */
-static void test_twins(void)
+TEST(test_twins, "/symtab/twins")
 {
     static const Sym of[] = {
         { TEXT, 't', "__pfx_" }, { TEXT + 1, 't', "__pfx_a" },
@@ -514,28 +514,4 @@ static void test_twins(void)
         g_assert_cmphex(sym.va, ==, of[i].va);
         g_assert_cmpint(sym.type, ==, of[i].type);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/symtab/lookup", test_lookup },
-        { "/symtab/symbolize", test_symbolize },
-        { "/symtab/section-end", test_section_end },
-        { "/symtab/percpu", test_percpu_not_symbolized },
-        { "/symtab/percpu-linked-high", test_percpu_high },
-        { "/symtab/unknown-size", test_unknown_size },
-        { "/symtab/empty", test_empty },
-        { "/symtab/foreach-named", test_foreach },
-        { "/symtab/many-duplicates", test_many_duplicates },
-        { "/symtab/many-of-an-address", test_many_of_an_address },
-        { "/symtab/caps", test_caps },
-        { "/symtab/suggest", test_suggest },
-        { "/symtab/real-size", test_real_size },
-        { "/symtab/bytes-are-all", test_bytes_are_all },
-        { "/symtab/far-apart", test_far_apart },
-        { "/symtab/twins", test_twins },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

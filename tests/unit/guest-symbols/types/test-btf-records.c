@@ -91,7 +91,7 @@ static GsBtf *parse(const GByteArray *raw)
     return b;
 }
 
-static void test_skips_by_layout(void)
+TEST(test_skips_by_layout, "/btf-records/skips-by-layout")
 {
     Section s = section_new();
     g_autoptr(GByteArray) raw = section_end(&s, LAYOUT_ROWS);
@@ -114,7 +114,7 @@ static void expect_first_only(const GByteArray *raw)
 }
 
 /* The kind is behind the end of the layout table, or its row cannot be. */
-static void test_unknown_kind_ends_types(void)
+TEST(test_unknown_kind_ends_types, "/btf-records/unknown-kind-ends-types")
 {
     Section without = section_new(), odd = section_new();
     g_autoptr(GByteArray) none = section_end(&without, 0);
@@ -126,7 +126,7 @@ static void test_unknown_kind_ends_types(void)
     expect_first_only(bad);
 }
 
-static void test_record_past_the_end(void)
+TEST(test_record_past_the_end, "/btf-records/record-past-the-end")
 {
     Section s = section_new();
     g_autoptr(GByteArray) raw = NULL;
@@ -138,7 +138,7 @@ static void test_record_past_the_end(void)
     g_assert_null(r.data);
 }
 
-static void test_layout_past_the_end(void)
+TEST(test_layout_past_the_end, "/btf-records/layout-past-the-end")
 {
     Section s = section_new();
     g_autoptr(GByteArray) raw = section_end(&s, LAYOUT_ROWS);
@@ -153,7 +153,7 @@ static void test_layout_past_the_end(void)
     }
 }
 
-static void test_search_finds_long_header(void)
+TEST(test_search_finds_long_header, "/btf-records/search-finds-long-header")
 {
     Section s = section_new();
     g_autoptr(GByteArray) raw = section_end(&s, LAYOUT_ROWS);
@@ -242,7 +242,7 @@ static void compare_file(const char *path)
     btf__free(btf);
 }
 
-static void test_real_kernels(void)
+TEST(test_real_kernels, "/btf-records/real-kernels")
 {
     const char *list = g_getenv("KA_TEST_BTF");
     g_auto(GStrv) paths = g_strsplit(list ? list : "/sys/kernel/btf/vmlinux",
@@ -255,20 +255,4 @@ static void test_real_kernels(void)
     for (char **path = paths; *path; path++) {
         compare_file(*path);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/btf-records/skips-by-layout", test_skips_by_layout },
-        { "/btf-records/unknown-kind-ends-types",
-          test_unknown_kind_ends_types },
-        { "/btf-records/record-past-the-end", test_record_past_the_end },
-        { "/btf-records/layout-past-the-end", test_layout_past_the_end },
-        { "/btf-records/search-finds-long-header",
-          test_search_finds_long_header },
-        { "/btf-records/real-kernels", test_real_kernels },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

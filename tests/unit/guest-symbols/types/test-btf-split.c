@@ -114,7 +114,7 @@ static void check_module(GsBtf *btf)
     g_assert_cmpstr(s->str, ==, "{.a=-1,.b=0}");
 }
 
-static void test_continues(void)
+TEST(test_continues, "/btf-split/continues")
 {
     struct btf *kernel = kernel_types();
     struct btf *module = btf__new_empty_split(kernel);
@@ -150,7 +150,7 @@ static struct btf *small_types(Ids *ids, const char *name, unsigned pair)
     return b;
 }
 
-static void test_relocated(void)
+TEST(test_relocated, "/btf-split/relocated")
 {
     g_autoptr(GsBtf) kernel = types_end(kernel_types());
     g_autoptr(GError) err = NULL;
@@ -177,7 +177,7 @@ static const struct {
     { "", 8, "senseless type" },
 };
 
-static void test_other_kernel(void)
+TEST(test_other_kernel, "/btf-split/other-kernel")
 {
     g_autoptr(GsBtf) kernel = types_end(kernel_types());
 
@@ -195,7 +195,7 @@ static void test_other_kernel(void)
 }
 
 /* A section cut at each word is refused, or has fewer types. */
-static void test_cut(void)
+TEST(test_cut, "/btf-split/cut")
 {
     struct btf *kernel = kernel_types();
     struct btf *module = btf__new_empty_split(kernel);
@@ -216,16 +216,4 @@ static void test_cut(void)
         g_assert_null(gs_btf_new_split(base, copy, n, NULL, 0, &err));
         g_assert_nonnull(err);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/btf-split/continues", test_continues },
-        { "/btf-split/relocated", test_relocated },
-        { "/btf-split/other-kernel", test_other_kernel },
-        { "/btf-split/cut", test_cut },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

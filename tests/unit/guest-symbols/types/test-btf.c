@@ -85,7 +85,7 @@ static const TypesMember members[] = {
     { "inner_t", "a", 0, 4 },
 };
 
-static void test_members(void)
+TEST(test_members, "/btf/members")
 {
     g_autoptr(GsBtf) b = make();
 
@@ -100,7 +100,7 @@ static const char *const missing[][2] = {
     { "outer", "in.in.in.in.in.in.in.in.in.in.in.in.in.in.in.in.in.in.a" },
 };
 
-static void test_missing(void)
+TEST(test_missing, "/btf/missing-members")
 {
     g_autoptr(GsBtf) b = make();
 
@@ -112,7 +112,7 @@ static void test_missing(void)
     }
 }
 
-static void test_bit_fields(void)
+TEST(test_bit_fields, "/btf/bit-fields")
 {
     g_autoptr(GsBtf) b = make();
     uint32_t bit = 0, bits = 0;
@@ -145,7 +145,7 @@ static GsBtf *make_far(unsigned depth, uint32_t bits)
 }
 
 /* No sum of an offset and a few bytes is to wrap, whatever a guest says. */
-static void test_members_too_far_away(void)
+TEST(test_members_too_far_away, "/btf/members-too-far-away")
 {
     static const struct {
         unsigned depth;
@@ -168,7 +168,7 @@ static void test_members_too_far_away(void)
     }
 }
 
-static void test_sizes(void)
+TEST(test_sizes, "/btf/sizes")
 {
     g_autoptr(GsBtf) b = make();
     uint32_t size;
@@ -180,7 +180,7 @@ static void test_sizes(void)
     g_assert_false(gs_btf_type_size(b, "none", &size));
 }
 
-static void test_enums(void)
+TEST(test_enums, "/btf/enums")
 {
     g_autoptr(GsBtf) b = make();
     int64_t value;
@@ -195,7 +195,7 @@ static void test_enums(void)
 }
 
 /* struct loop { struct loop; }: no such C, but a file may say so. */
-static void test_loop(void)
+TEST(test_loop, "/btf/loops")
 {
     struct btf *types = btf__new_empty();
     int loop = btf__add_struct(types, "loop", 8);
@@ -245,7 +245,7 @@ static void put_types(GByteArray *out)
     btf__free(types);
 }
 
-static void test_search(void)
+TEST(test_search, "/btf/search")
 {
     g_autoptr(GByteArray) out = make_headers(10);
     size_t room = 10 * 4096;
@@ -265,7 +265,7 @@ static void test_search(void)
 }
 
 /* Each claims all that follows: there is no room left to parse the types. */
-static void test_search_in_headers(void)
+TEST(test_search_in_headers, "/btf/search-in-headers")
 {
     g_autoptr(GByteArray) out = make_headers(100000);
     size_t room = 64u << 20;
@@ -277,7 +277,7 @@ static void test_search_in_headers(void)
     g_assert_true(left_out);
 }
 
-static void test_cut_record(void)
+TEST(test_cut_record, "/btf/cut-record")
 {
     struct {
         struct btf_header head;
@@ -323,7 +323,7 @@ static GsBtf *make_large(unsigned n, bool anonymous)
     return b;
 }
 
-static void test_many_members(void)
+TEST(test_many_members, "/btf/many-members")
 {
     g_autoptr(GsBtf) b = make_large(5000, false);
     g_autofree char *near = gs_btf_member_at(b, "large", 4 * 4000);
@@ -339,7 +339,7 @@ static void test_many_members(void)
 
 /* All of its members are the struct itself: it takes minutes where structs
  * are counted. */
-static void test_many_of_itself(void)
+TEST(test_many_of_itself, "/btf/many-of-itself")
 {
     g_autoptr(GsBtf) b = make_large(65535, true);
 
@@ -352,7 +352,7 @@ static void test_many_of_itself(void)
 
 /* Structs without members, whose names collide in g_str_hash(): where they do
  * here it takes many minutes. */
-static void test_chosen_to_collide(void)
+TEST(test_chosen_to_collide, "/btf/chosen-to-collide")
 {
     enum { BITS = 18, N = 1 << BITS, NAME = 2 * BITS + 1 };
     const size_t types_len = N * sizeof(struct btf_type);
@@ -384,7 +384,7 @@ static void test_chosen_to_collide(void)
 }
 
 /* Each header word set to something huge, and every cut. */
-static void test_damage(void)
+TEST(test_damage, "/btf/damage")
 {
     struct btf *types = make_types();
     __u32 len;
@@ -405,26 +405,4 @@ static void test_damage(void)
         g_assert_null(b);
     }
     btf__free(types);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/btf/members", test_members },
-        { "/btf/missing-members", test_missing },
-        { "/btf/bit-fields", test_bit_fields },
-        { "/btf/members-too-far-away", test_members_too_far_away },
-        { "/btf/sizes", test_sizes },
-        { "/btf/enums", test_enums },
-        { "/btf/loops", test_loop },
-        { "/btf/search", test_search },
-        { "/btf/search-in-headers", test_search_in_headers },
-        { "/btf/cut-record", test_cut_record },
-        { "/btf/many-members", test_many_members },
-        { "/btf/many-of-itself", test_many_of_itself },
-        { "/btf/damage", test_damage },
-        { "/btf/chosen-to-collide", test_chosen_to_collide },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

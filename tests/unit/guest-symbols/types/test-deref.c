@@ -109,7 +109,7 @@ static void assert_same_packed(const GsDeref *d, const char *bytes,
     }
 }
 
-static void test_found(void)
+TEST(test_found, "/deref/found")
 {
     g_autoptr(GsPrototype) p = make();
 
@@ -157,7 +157,7 @@ static const char *const wrong[][2] = {
     { "->", "no parameter" },
 };
 
-static void test_wrong(void)
+TEST(test_wrong, "/deref/wrong")
 {
     g_autoptr(GsPrototype) p = make();
 
@@ -170,14 +170,4 @@ static void test_wrong(void)
             g_assert_cmpstr(err->message, ==, wrong[i][1]);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/deref/found", test_found },
-        { "/deref/wrong", test_wrong },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -115,7 +115,7 @@ static void check_params(const GsBtf *b)
     g_assert_cmpint(gs_btf_func_param(b, "sample_function", "no"), ==, -1);
 }
 
-static void test_samples(void)
+TEST(test_samples, "/dwarf-types/samples")
 {
     g_auto(GStrv) paths = g_strsplit(g_getenv("KA_DWARF_SAMPLES"), ":", -1);
 
@@ -132,7 +132,7 @@ static void test_samples(void)
     }
 }
 
-static void test_no_dwarf(void)
+TEST(test_no_dwarf, "/dwarf-types/no-dwarf")
 {
     static char no_elf[64] = "no ELF file at all";
     g_autoptr(GError) err = NULL;
@@ -226,7 +226,7 @@ static void compare_with_btf(const GsBtf *b, const char *path)
     btf__free(btf);
 }
 
-static void test_large_file(void)
+TEST(test_large_file, "/dwarf-types/large-file")
 {
     const char *path = g_getenv("KA_TEST_DWARF");
     g_autoptr(GsBtf) b = NULL;
@@ -240,15 +240,4 @@ static void test_large_file(void)
     g_test_message("%.1f s, types have %zu KiB", g_test_timer_elapsed(),
                    gs_btf_bytes(b) >> 10);
     compare_with_btf(b, path);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/dwarf-types/samples", test_samples },
-        { "/dwarf-types/no-dwarf", test_no_dwarf },
-        { "/dwarf-types/large-file", test_large_file },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

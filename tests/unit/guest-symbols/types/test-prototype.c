@@ -204,7 +204,7 @@ static int type_at(const Types *t, size_t offset)
     return offset ? *(const int *)((const char *)t + offset) : 0;
 }
 
-static void test_places(void)
+TEST(test_places, "/prototype/places")
 {
     static const GsArch *const archs[] = {
         &gs_arch_x86_64, &gs_arch_arm64, &gs_arch_riscv64,
@@ -290,7 +290,7 @@ static const struct {
     { "", NULL, "no function of this name" },
 };
 
-static void test_names(void)
+TEST(test_names, "/prototype/names")
 {
     g_autoptr(GsBtf) btf = make_named();
 
@@ -307,7 +307,7 @@ static void test_names(void)
     }
 }
 
-static void test_params(void)
+TEST(test_params, "/prototype/params")
 {
     static const struct {
         const char *name, *type;
@@ -346,7 +346,7 @@ static void test_params(void)
 
 /* ---- numbers ---- */
 
-static void test_numbers(void)
+TEST(test_numbers, "/prototype/numbers")
 {
     static const struct {
         GsValueKind kind;
@@ -400,7 +400,7 @@ static void expect_unknown(struct btf *b, const char *text)
 
 /* A struct in itself, an array of 2^32 - 1 nothings, a chain without end: what
  * comes behind such a parameter is unknown, too. */
-static void test_senseless(void)
+TEST(test_senseless, "/prototype/senseless")
 {
     for (unsigned i = 0; i < 3; i++) {
         Types t = make_types();
@@ -422,17 +422,4 @@ static void test_senseless(void)
         btf__add_func(t.b, "f", BTF_FUNC_GLOBAL, proto);
         expect_unknown(t.b, "- 0 ? ?");
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/prototype/places", test_places },
-        { "/prototype/names", test_names },
-        { "/prototype/params", test_params },
-        { "/prototype/numbers", test_numbers },
-        { "/prototype/senseless", test_senseless },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

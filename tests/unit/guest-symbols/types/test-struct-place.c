@@ -50,7 +50,7 @@ static const struct {
     { "list.next.next.prev", "struct list_head *", "prev", 2, { 0, 0 }, 8, 8 },
 };
 
-static void test_places(void)
+TEST(test_places, "/struct-place/places")
 {
     g_autoptr(GsBtf) btf = types();
 
@@ -99,7 +99,7 @@ static const struct {
       "\"box.table.box[0].table.box[0].table.box\": more than 8 pointers" },
 };
 
-static void test_wrong(void)
+TEST(test_wrong, "/struct-place/wrong")
 {
     g_autoptr(GsBtf) btf = types();
 
@@ -124,7 +124,7 @@ static void add_name(const GsStructName *name, void *opaque)
                            name->n);
 }
 
-static void test_names(void)
+TEST(test_names, "/struct-place/names")
 {
     g_autoptr(GsBtf) btf = types();
     g_autoptr(GArray) twice = gs_struct_definitions(btf, "twice");
@@ -144,15 +144,4 @@ static void test_names(void)
                     "point 8 1,table 16 1,twice 4 2,");
     gs_struct_foreach_name(btf, "t?*e", false, add_name, some);
     g_assert_cmpstr(some->str, ==, "table 16 1,twice 4 2,");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/struct-place/places", test_places },
-        { "/struct-place/wrong", test_wrong },
-        { "/struct-place/names", test_names },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -78,7 +78,7 @@ static char *walk(const char *path, const GsStructPlan *plan,
     return g_string_free(rows, FALSE);
 }
 
-static void test_definition(void)
+TEST(test_definition, "/struct-walk/definition")
 {
     GsStructSum sum;
     g_autofree char *all = walk("", &(GsStructPlan) { 0 }, &sum);
@@ -135,7 +135,7 @@ static void test_definition(void)
     "+3c points[0..1].y 2\n" \
     "+50 ptrs[0] 0xffff888000001100\n"
 
-static void test_values(void)
+TEST(test_values, "/struct-walk/values")
 {
     g_autofree uint8_t *box = make_box(0);
     const GsObject o = { .bytes = box, .len = SIZE, .va = VA };
@@ -163,7 +163,7 @@ static void test_values(void)
 }
 
 /* Parts are copied from where they begin. */
-static void test_parts(void)
+TEST(test_parts, "/struct-walk/parts")
 {
     g_autofree uint8_t *box = make_box(0);
     GsObject o = { .bytes = box + 0x20, .len = 1, .va = VA + 0x20 };
@@ -187,7 +187,7 @@ static void test_parts(void)
 }
 
 /* The object may end before its type, or have more elements at its end. */
-static void test_ends(void)
+TEST(test_ends, "/struct-walk/ends")
 {
     g_autofree uint8_t *box = make_box(20);
     GsObject o = { .bytes = box, .len = 0x54, .va = VA };
@@ -203,7 +203,7 @@ static void test_ends(void)
     g_assert_cmpuint(sum.behind, ==, 0);
 }
 
-static void test_missing(void)
+TEST(test_missing, "/struct-walk/missing")
 {
     g_autofree uint8_t *box = make_box(0);
     const GsObject o = {
@@ -262,7 +262,7 @@ static unsigned count_rows(const char *name, const GsStructPlan *plan,
     return sum->shown;
 }
 
-static void test_hostile(void)
+TEST(test_hostile, "/struct-walk/hostile")
 {
     static const uint8_t bytes[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     const GsObject o = { .bytes = bytes, .len = 8, .va = VA };
@@ -283,18 +283,4 @@ static void test_hostile(void)
     g_assert_cmpuint(count_rows("far", &definition, &sum), ==, 1);
     g_assert_cmpuint(count_rows("far", &values, &sum), ==, 0);
     g_assert_cmpuint(sum.behind, ==, 1);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/struct-walk/definition", test_definition },
-        { "/struct-walk/values", test_values },
-        { "/struct-walk/parts", test_parts },
-        { "/struct-walk/ends", test_ends },
-        { "/struct-walk/missing", test_missing },
-        { "/struct-walk/hostile", test_hostile },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

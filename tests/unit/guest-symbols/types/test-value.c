@@ -201,7 +201,7 @@ static const struct {
     { TYPE(nothing), "", 0, "{}" },
 };
 
-static void test_numbers(void)
+TEST(test_numbers, "/value/numbers")
 {
     Types t = make_types();
     g_autoptr(GsBtf) btf = types_end(t.b);
@@ -217,7 +217,7 @@ static void test_numbers(void)
 }
 
 /* A kernel that says which bits gfp_t has, 6.10 and later. */
-static void test_gfp_enum(void)
+TEST(test_gfp_enum, "/value/gfp-enum")
 {
     struct btf *b = btf__new_empty();
     int u32 = btf__add_int(b, "unsigned int", 4, 0);
@@ -246,7 +246,7 @@ static const uint8_t bytes[] = {
     0, 0, 0, 0,                                     /* colour */
 };
 
-static void test_structs(void)
+TEST(test_structs, "/value/structs")
 {
     Types t = make_types();
     g_autoptr(GsBtf) btf = types_end(t.b);
@@ -269,7 +269,7 @@ static void test_structs(void)
     g_assert_cmpstr(wide, ==, "0x7878007a1b0a226100000102ffffffff");
 }
 
-static void test_missing(void)
+TEST(test_missing, "/value/missing")
 {
     Types t = make_types();
     g_autoptr(GsBtf) btf = types_end(t.b);
@@ -288,7 +288,7 @@ static void test_missing(void)
     }
 }
 
-static void test_hostile(void)
+TEST(test_hostile, "/value/hostile")
 {
     Types t = make_types();
     g_autoptr(GsBtf) btf = types_end(t.b);
@@ -301,7 +301,7 @@ static void test_hostile(void)
     g_assert_true(g_str_has_suffix(deep, "..."));
 }
 
-static void test_text(void)
+TEST(test_text, "/value/text")
 {
     static const struct {
         const char *text;
@@ -326,18 +326,4 @@ static void test_text(void)
     gs_value_print_text(s, large, 4097);
     g_assert_cmpuint(s->len, <=, GS_VALUE_TEXT_MAX);
     g_assert_true(g_str_has_suffix(s->str, "\"..."));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/value/numbers", test_numbers },
-        { "/value/gfp-enum", test_gfp_enum },
-        { "/value/structs", test_structs },
-        { "/value/missing", test_missing },
-        { "/value/hostile", test_hostile },
-        { "/value/text", test_text },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -140,7 +140,7 @@ static Guest *arm64_guest(bool meta)
     return g;
 }
 
-static void arm64_stands(void)
+TEST(arm64_stands, "/code-frames/arm64-stands")
 {
     g_autoptr(Guest) g = arm64_guest(true);
 
@@ -171,7 +171,7 @@ static void put_arm64_regs(Guest *g, uint64_t regs, uint64_t pc,
 
 /* The record of an exception says that it is one since 6.13. Before, it has the
  * x29 and pc of the interrupted code. */
-static void arm64_was_interrupted(void)
+TEST(arm64_was_interrupted, "/code-frames/arm64-was-interrupted")
 {
     for (unsigned meta = 0; meta < 2; meta++) {
         g_autoptr(Guest) g = arm64_guest(meta);
@@ -201,7 +201,7 @@ static const uint32_t arm64_entry[] = {
     0x94000100,     /* 8: bl */
 };
 
-static void arm64_stands_in_an_entry(void)
+TEST(arm64_stands_in_an_entry, "/code-frames/arm64-stands-in-an-entry")
 {
     g_autoptr(Guest) g = arm64_guest(true);
     uint64_t regs = STACK + 0x400 - 336;
@@ -223,7 +223,7 @@ static void arm64_stands_in_an_entry(void)
 
 /* Vectors are no functions; they, and code that cannot be read, are walked by
  * records. */
-static void arm64_not_by_code(void)
+TEST(arm64_not_by_code, "/code-frames/arm64-not-by-code")
 {
     g_autoptr(Guest) g = arm64_guest(true);
     uint64_t unreadable = TEXT + BYTES;
@@ -264,7 +264,7 @@ static Guest *riscv64_guest(void)
 
 #define RISCV64_CALLERS CALLER, OUTER, CODE(11) + 14
 
-static void riscv64_stands(void)
+TEST(riscv64_stands, "/code-frames/riscv64-stands")
 {
     g_autoptr(Guest) g = riscv64_guest();
 
@@ -284,7 +284,7 @@ static void riscv64_stands(void)
 }
 
 /* A function runs into the next symbol, where its frame is still made. */
-static void riscv64_symbol_inside(void)
+TEST(riscv64_symbol_inside, "/code-frames/riscv64-symbol-inside")
 {
     static const uint16_t word[] = { 0x1141, 0xe406 };
     g_autoptr(Guest) g = riscv64_guest();
@@ -330,7 +330,7 @@ static const uint16_t riscv64_entry[] = {
 
 /* The vCPU stands at the first instruction of what the entry calls, where s0 is
  * the interrupted one, and then in the entry itself. */
-static void riscv64_was_interrupted(void)
+TEST(riscv64_was_interrupted, "/code-frames/riscv64-was-interrupted")
 {
     g_autoptr(Guest) g = riscv64_guest();
     uint64_t regs = STACK + 0xc00;
@@ -347,7 +347,7 @@ static void riscv64_was_interrupted(void)
 }
 
 /* Registers have the interrupted values until the entry changes them. */
-static void riscv64_stands_in_an_entry(void)
+TEST(riscv64_stands_in_an_entry, "/code-frames/riscv64-stands-in-an-entry")
 {
     g_autoptr(Guest) g = riscv64_guest();
     uint64_t regs = STACK + 0x400 - 288, task = STACK + 0x600;
@@ -373,7 +373,7 @@ static void riscv64_stands_in_an_entry(void)
 }
 
 /* The way back has all of them in place again. */
-static void riscv64_leaves_an_entry(void)
+TEST(riscv64_leaves_an_entry, "/code-frames/riscv64-leaves-an-entry")
 {
     g_autoptr(Guest) g = riscv64_guest();
 
@@ -384,7 +384,7 @@ static void riscv64_leaves_an_entry(void)
     ASSERT_WALK(g, CODE(9) + 40, "end", OUTER, CODE(11) + 14);
 }
 
-static void riscv64_stands_in_a_switch(void)
+TEST(riscv64_stands_in_a_switch, "/code-frames/riscv64-stands-in-a-switch")
 {
     static const uint16_t word[] = {
         0xb023, 0x0016,     /*  0: sd ra, 0(a3) */
@@ -411,7 +411,7 @@ static void riscv64_stands_in_a_switch(void)
 /* ---- both --------------------------------------------------------------- */
 
 /* Random code and registers end the walk. */
-static void random_code(void)
+TEST(random_code, "/code-frames/random-code")
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(20261127);
 
@@ -431,25 +431,4 @@ static void random_code(void)
         walk_from(g, TEXT + g_rand_int_range(rand, 0, BYTES), true);
         g_assert_cmpuint(g->n, <=, G_N_ELEMENTS(g->frames));
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/code-frames/arm64-stands", arm64_stands },
-        { "/code-frames/arm64-was-interrupted", arm64_was_interrupted },
-        { "/code-frames/arm64-stands-in-an-entry", arm64_stands_in_an_entry },
-        { "/code-frames/arm64-not-by-code", arm64_not_by_code },
-        { "/code-frames/riscv64-stands", riscv64_stands },
-        { "/code-frames/riscv64-symbol-inside", riscv64_symbol_inside },
-        { "/code-frames/riscv64-was-interrupted", riscv64_was_interrupted },
-        { "/code-frames/riscv64-stands-in-an-entry",
-          riscv64_stands_in_an_entry },
-        { "/code-frames/riscv64-leaves-an-entry", riscv64_leaves_an_entry },
-        { "/code-frames/riscv64-stands-in-a-switch",
-          riscv64_stands_in_a_switch },
-        { "/code-frames/random-code", random_code },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -99,7 +99,7 @@ static void put_arm64_regs(Guest *g, uint64_t regs, uint64_t fp, uint64_t pc,
     put(g, regs + 33 * 8, pstate);
 }
 
-static void arm64_kernel_thread(void)
+TEST(arm64_kernel_thread, "/frames/arm64-kernel-thread")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
@@ -111,7 +111,7 @@ static void arm64_kernel_thread(void)
     ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(3));
 }
 
-static void arm64_system_call(void)
+TEST(arm64_system_call, "/frames/arm64-system-call")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     uint64_t regs = STACK + 0x400;
@@ -123,7 +123,7 @@ static void arm64_system_call(void)
     ASSERT_FRAMES(g, CODE(1), CODE(2));
 }
 
-static void arm64_interrupt_on_its_stack(void)
+TEST(arm64_interrupt_on_its_stack, "/frames/arm64-interrupt-on-its-stack")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     uint64_t regs = STACK + 0x400;
@@ -137,7 +137,8 @@ static void arm64_interrupt_on_its_stack(void)
 }
 
 /* Since 6.13 a word tells that the registers are those of an exception. */
-static void arm64_interrupt_told_by_its_record(void)
+TEST(arm64_interrupt_told_by_its_record,
+     "/frames/arm64-interrupt-told-by-its-record")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, true);
     uint64_t regs = STACK + 0x400, user = STACK + 0xa00;
@@ -153,7 +154,7 @@ static void arm64_interrupt_told_by_its_record(void)
     ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(3) + 4, CODE(4));
 }
 
-static void arm64_signed_addresses(void)
+TEST(arm64_signed_addresses, "/frames/arm64-signed-addresses")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
@@ -165,7 +166,7 @@ static void arm64_signed_addresses(void)
 }
 
 /* 39 bits: signatures reach lower. */
-static void arm64_narrow_addresses(void)
+TEST(arm64_narrow_addresses, "/frames/arm64-narrow-addresses")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     GsUnwinder *u;
@@ -180,7 +181,7 @@ static void arm64_narrow_addresses(void)
     ASSERT_FRAMES(g, 0xffffffc080010100, 0xffffffc080010200);
 }
 
-static void arm64_code_without_a_name(void)
+TEST(arm64_code_without_a_name, "/frames/arm64-code-without-a-name")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
@@ -196,7 +197,7 @@ static void arm64_code_without_a_name(void)
     ASSERT_FRAMES(g, CODE(1));
 }
 
-static void arm64_senseless_records(void)
+TEST(arm64_senseless_records, "/frames/arm64-senseless-records")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     uint64_t at = STACK + 0x100;
@@ -216,7 +217,7 @@ static void arm64_senseless_records(void)
     ASSERT_FRAMES(g, CODE(1));
 }
 
-static void arm64_as_many_as_asked_for(void)
+TEST(arm64_as_many_as_asked_for, "/frames/arm64-as-many-as-asked-for")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
@@ -246,7 +247,7 @@ static void put_riscv64_regs(Guest *g, uint64_t regs, uint64_t epc,
     put(g, regs + 256, status);
 }
 
-static void riscv64_kernel_thread(void)
+TEST(riscv64_kernel_thread, "/frames/riscv64-kernel-thread")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
 
@@ -258,7 +259,7 @@ static void riscv64_kernel_thread(void)
     ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(0x42) + 14);
 }
 
-static void riscv64_start_of_a_cpu(void)
+TEST(riscv64_start_of_a_cpu, "/frames/riscv64-start-of-a-cpu")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
 
@@ -268,7 +269,7 @@ static void riscv64_start_of_a_cpu(void)
     ASSERT_FRAMES(g, CODE(1));
 }
 
-static void riscv64_system_call(void)
+TEST(riscv64_system_call, "/frames/riscv64-system-call")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
 
@@ -279,7 +280,7 @@ static void riscv64_system_call(void)
     ASSERT_FRAMES(g, CODE(1), CODE(0x40) + 64);
 }
 
-static void riscv64_interrupt(void)
+TEST(riscv64_interrupt, "/frames/riscv64-interrupt")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t regs = STACK + 0x400;
@@ -295,7 +296,7 @@ static void riscv64_interrupt(void)
 }
 
 /* Its return address is in the register, its caller's s0 where it would be. */
-static void riscv64_interrupted_leaf(void)
+TEST(riscv64_interrupted_leaf, "/frames/riscv64-interrupted-leaf")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t regs = STACK + 0x400;
@@ -326,7 +327,8 @@ static const char *walk_from_interrupt(Guest *g, uint64_t epc, uint64_t ra,
 }
 
 /* A task begins with its function in s0, or with 0. */
-static void riscv64_interrupted_before_the_first_record(void)
+TEST(riscv64_interrupted_before_the_first_record,
+     "/frames/riscv64-interrupted-before-the-first-record")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     const uint64_t fork = CODE(0x42), registers[] = { CODE(9), CODE(9) + 2, 0 };
@@ -352,7 +354,8 @@ static void riscv64_interrupted_before_the_first_record(void)
                   fork + 14);
 }
 
-static void riscv64_interrupted_at_the_edges_of_code(void)
+TEST(riscv64_interrupted_at_the_edges_of_code,
+     "/frames/riscv64-interrupted-at-the-edges-of-code")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     const uint64_t module = TEXT + 0x100000, fork = CODE(0x42) + 14;
@@ -369,7 +372,7 @@ static void riscv64_interrupted_at_the_edges_of_code(void)
     g_assert_cmpuint(g->n, ==, 3);
 }
 
-static void riscv64_senseless_records(void)
+TEST(riscv64_senseless_records, "/frames/riscv64-senseless-records")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t at = STACK + 0x140;
@@ -395,7 +398,7 @@ static bool again(Guest *g, uint64_t ip, uint64_t sp, uint64_t fp)
     return gs_unwind_again(g->u, &regs, page_of, g, 1, &value) && value == 7;
 }
 
-static void arm64_recognised(void)
+TEST(arm64_recognised, "/frames/arm64-recognised")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, true);
     uint64_t regs = STACK + 0x400, user = STACK + 0xa00;
@@ -424,7 +427,7 @@ static void arm64_recognised(void)
     g_assert_false(again(g, CODE(1), IRQ + 0x100, IRQ + 0x100));
 }
 
-static void riscv64_recognised(void)
+TEST(riscv64_recognised, "/frames/riscv64-recognised")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t regs = STACK + 0x400;
@@ -446,7 +449,7 @@ static void riscv64_recognised(void)
 }
 
 /* What is found to be code only by what its caller is. */
-static void not_recognised_without_a_name(void)
+TEST(not_recognised_without_a_name, "/frames/not-recognised-without-a-name")
 {
     g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
 
@@ -456,37 +459,4 @@ static void not_recognised_without_a_name(void)
                     "end");
     gs_unwind_remember(g->u, 1, 7);
     g_assert_false(again(g, CODE(1), STACK + 0x100, STACK + 0x100));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/frames/arm64-kernel-thread", arm64_kernel_thread },
-        { "/frames/arm64-system-call", arm64_system_call },
-        { "/frames/arm64-interrupt-on-its-stack",
-          arm64_interrupt_on_its_stack },
-        { "/frames/arm64-interrupt-told-by-its-record",
-          arm64_interrupt_told_by_its_record },
-        { "/frames/arm64-signed-addresses", arm64_signed_addresses },
-        { "/frames/arm64-narrow-addresses", arm64_narrow_addresses },
-        { "/frames/arm64-code-without-a-name", arm64_code_without_a_name },
-        { "/frames/arm64-senseless-records", arm64_senseless_records },
-        { "/frames/arm64-as-many-as-asked-for", arm64_as_many_as_asked_for },
-        { "/frames/riscv64-kernel-thread", riscv64_kernel_thread },
-        { "/frames/riscv64-start-of-a-cpu", riscv64_start_of_a_cpu },
-        { "/frames/riscv64-system-call", riscv64_system_call },
-        { "/frames/riscv64-interrupt", riscv64_interrupt },
-        { "/frames/riscv64-interrupted-leaf", riscv64_interrupted_leaf },
-        { "/frames/riscv64-interrupted-before-the-first-record",
-          riscv64_interrupted_before_the_first_record },
-        { "/frames/riscv64-interrupted-at-the-edges-of-code",
-          riscv64_interrupted_at_the_edges_of_code },
-        { "/frames/riscv64-senseless-records", riscv64_senseless_records },
-        { "/frames/arm64-recognised", arm64_recognised },
-        { "/frames/riscv64-recognised", riscv64_recognised },
-        { "/frames/not-recognised-without-a-name",
-          not_recognised_without_a_name },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

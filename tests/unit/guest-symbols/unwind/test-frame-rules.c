@@ -106,7 +106,7 @@ static void check_walks(unsigned machine, uint64_t base, uint64_t behind)
     ASSERT_STACK(walk(k, a, fp), GS_STOP_BAD_FRAME, a, b, c);
 }
 
-static void walks(void)
+TEST(walks, "/frame-rules/walks")
 {
     check_walks(EM_AARCH64, HIGH, 0);
     check_walks(EM_RISCV, HIGH, 16);
@@ -116,7 +116,7 @@ static void walks(void)
 }
 
 /* In the upper half a signature clears bits, in the lower one it sets some. */
-static void signed_return_addresses(void)
+TEST(signed_return_addresses, "/frame-rules/signed-return-addresses")
 {
     const GsElfOptions o = { .va_bits = 39 };
     const uint64_t bits = 0x35ull << 48;
@@ -130,14 +130,4 @@ static void signed_return_addresses(void)
         put(0, 0, b ^ bits);
         ASSERT_STACK(walk(k, a, stack_va), GS_STOP_END, a, b);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/frame-rules/walks", walks },
-        { "/frame-rules/signed-return-addresses", signed_return_addresses },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

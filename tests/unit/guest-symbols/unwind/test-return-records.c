@@ -183,7 +183,7 @@ static void assert_cut(Guest *g, uint64_t task)
 
 /* ---- tests -------------------------------------------------------------- */
 
-static void graph_array(void)
+TEST(graph_array, "/return-records/graph-array")
 {
     Guest *g = guest_with(ARRAY);
 
@@ -208,7 +208,7 @@ static void put_words(Guest *g)
     put_top(g, RET_STACK, 12);
 }
 
-static void graph_words(void)
+TEST(graph_words, "/return-records/graph-words")
 {
     Guest *g = guest_with(WORDS);
 
@@ -226,7 +226,7 @@ static void graph_words(void)
 }
 
 /* A traced function jumped to another one: two records for one slot. */
-static void tail_call(void)
+TEST(tail_call, "/return-records/tail-call")
 {
     Guest *g = guest_with(ARRAY);
 
@@ -238,7 +238,7 @@ static void tail_call(void)
     drop(g);
 }
 
-static void hooks(void)
+TEST(hooks, "/return-records/hooks")
 {
     const unsigned layouts[] = { WORDS | NODES, ARRAY | INSTANCES };
 
@@ -256,7 +256,7 @@ static void hooks(void)
 }
 
 /* The list of the task has records of another task, too. */
-static void hook_table(void)
+TEST(hook_table, "/return-records/hook-table")
 {
     Guest *g = guest_with(TABLE);
     const uint64_t hash = TASK_STRUCT * 0x61c8864680b583ebull;
@@ -275,7 +275,7 @@ static void hook_table(void)
 }
 
 /* Both tracers replaced the address of one frame. */
-static void two_tracers(void)
+TEST(two_tracers, "/return-records/two-tracers")
 {
     Guest *g = guest_with(WORDS | NODES);
 
@@ -290,7 +290,7 @@ static void two_tracers(void)
 }
 
 /* Nothing says where the records are. */
-static void unknown(void)
+TEST(unknown, "/return-records/unknown")
 {
     Guest *g = guest_with(0);
 
@@ -309,7 +309,7 @@ static void unknown(void)
 }
 
 /* A list without an end, and a record that leads to itself. */
-static void hostile(void)
+TEST(hostile, "/return-records/hostile")
 {
     Guest *g = guest_with(WORDS | NODES);
 
@@ -334,7 +334,7 @@ static void hostile(void)
 }
 
 /* The hooked function itself was jumped to: its return address is replaced. */
-static void first_frame(void)
+TEST(first_frame, "/return-records/first-frame")
 {
     Guest *g = guest_with(WORDS);
     const GsRegs regs = { .ip = GRAPH, .sp = SP + 8, .task = TASK_STRUCT };
@@ -354,7 +354,7 @@ static void first_frame(void)
 }
 
 /* The records are not on the stack, so an equal stack may have other ones. */
-static void not_remembered(void)
+TEST(not_remembered, "/return-records/not-remembered")
 {
     Guest *g = guest_with(WORDS);
     const GsRegs regs = { .ip = AT(LEAF), .sp = SP, .task = TASK_STRUCT };
@@ -402,33 +402,13 @@ static void frame_records(const GsArch *arch, uint64_t first, uint64_t second)
     drop(g);
 }
 
-static void frame_records_by_slot(void)
+TEST(frame_records_by_slot, "/return-records/frame-records/by-slot")
 {
     frame_records(&gs_arch_x86_64, SP + 8, SP + 0x48);
 }
 
-static void frame_records_by_frame_pointer(void)
+TEST(frame_records_by_frame_pointer,
+     "/return-records/frame-records/by-frame-pointer")
 {
     frame_records(&gs_arch_arm64, SP + 0x40, SP + 0x80);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/return-records/graph-array", graph_array },
-        { "/return-records/graph-words", graph_words },
-        { "/return-records/tail-call", tail_call },
-        { "/return-records/hooks", hooks },
-        { "/return-records/hook-table", hook_table },
-        { "/return-records/two-tracers", two_tracers },
-        { "/return-records/unknown", unknown },
-        { "/return-records/hostile", hostile },
-        { "/return-records/first-frame", first_frame },
-        { "/return-records/not-remembered", not_remembered },
-        { "/return-records/frame-records/by-slot", frame_records_by_slot },
-        { "/return-records/frame-records/by-frame-pointer",
-          frame_records_by_frame_pointer },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

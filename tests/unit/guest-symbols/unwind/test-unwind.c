@@ -60,7 +60,7 @@ static Guest *guest_new(void)
 
 /* ---- frames ----------------------------------------------------------- */
 
-static void test_calls(void)
+TEST(test_calls, "/unwind/calls")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x100;
@@ -73,7 +73,7 @@ static void test_calls(void)
     g_assert_cmpuint(g->n_pages, ==, 1);
 }
 
-static void test_warm_equals_cold(void)
+TEST(test_warm_equals_cold, "/unwind/warm-equals-cold")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x100;
@@ -86,7 +86,7 @@ static void test_warm_equals_cold(void)
 }
 
 /* bp is restored by one frame and used by the next. */
-static void test_frame_pointer(void)
+TEST(test_frame_pointer, "/unwind/frame-pointer")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x100;
@@ -102,7 +102,7 @@ static void test_frame_pointer(void)
 
 /* A call that does not return belongs to the code before it. */
 /* Needed only by the frames that are found by it. */
-static void test_unreadable_frame_pointer(void)
+TEST(test_unreadable_frame_pointer, "/unwind/unreadable-frame-pointer")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -114,7 +114,8 @@ static void test_unreadable_frame_pointer(void)
     ASSERT_FRAMES(g, AT(PUSHES), AT(FRAMED));
 }
 
-static void test_return_address_is_of_the_call(void)
+TEST(test_return_address_is_of_the_call,
+     "/unwind/return-address-is-of-the-call")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x100;
@@ -124,7 +125,7 @@ static void test_return_address_is_of_the_call(void)
     ASSERT_FRAMES(g, AT(ODD), AT(KTHREAD));
 }
 
-static void test_exact_start(void)
+TEST(test_exact_start, "/unwind/exact-start")
 {
     g_autoptr(Guest) g = guest_new();
     GsRegs regs = { AT(ODD), TASK + 0x100, 0, true };
@@ -136,7 +137,7 @@ static void test_exact_start(void)
 }
 
 /* irq stack -> entry code -> interrupted task code, whose ip is exact. */
-static void test_interrupt(void)
+TEST(test_interrupt, "/unwind/interrupt")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t irq_sp = IRQ + 0x3fe8;
@@ -154,7 +155,7 @@ static void test_interrupt(void)
 }
 
 /* Before 5.12: the way back is a pointer to registers. */
-static void test_old_irq_stack(void)
+TEST(test_old_irq_stack, "/unwind/old-irq-stack")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t regs = TASK + 0x500;
@@ -170,7 +171,7 @@ static void test_old_irq_stack(void)
  * An NMI, whose entry has an iret frame only, in entry code that has all
  * registers: those are good for the code that was interrupted twice.
  */
-static void test_nmi_in_entry(void)
+TEST(test_nmi_in_entry, "/unwind/nmi-in-entry")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t regs = TASK + 0x500;
@@ -185,7 +186,8 @@ static void test_nmi_in_entry(void)
                   AT(KTHREAD));
 }
 
-static void test_register_base_needs_registers(void)
+TEST(test_register_base_needs_registers,
+     "/unwind/register-base-needs-registers")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -193,7 +195,7 @@ static void test_register_base_needs_registers(void)
     ASSERT_FRAMES(g, AT(R10_BASED));
 }
 
-static void test_partial_registers_alone(void)
+TEST(test_partial_registers_alone, "/unwind/partial-registers-alone")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -202,7 +204,7 @@ static void test_partial_registers_alone(void)
     ASSERT_FRAMES(g, AT(NMI_ENTRY), AT(R10_BASED));
 }
 
-static void test_null_call(void)
+TEST(test_null_call, "/unwind/null-call")
 {
     g_autoptr(Guest) g = guest_new();
     GsRegs regs = { 0, TASK + 0x100, 0, true };
@@ -215,7 +217,7 @@ static void test_null_call(void)
 
 /* ---- code without a table --------------------------------------------- */
 
-static void test_bpf(void)
+TEST(test_bpf, "/unwind/bpf")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200;
@@ -226,7 +228,7 @@ static void test_bpf(void)
     ASSERT_FRAMES(g, AT(LEAF), BPF + 0x84, AT(LEAF), AT(KTHREAD));
 }
 
-static void test_bpf_without_frame_pointer(void)
+TEST(test_bpf_without_frame_pointer, "/unwind/bpf-without-frame-pointer")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -239,7 +241,7 @@ static void test_bpf_without_frame_pointer(void)
 }
 
 /* A page that may be generated code, but holds none that is known. */
-static void test_foreign_page(void)
+TEST(test_foreign_page, "/unwind/foreign-page")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -252,7 +254,7 @@ static void test_foreign_page(void)
 
 /* ---- ends ------------------------------------------------------------- */
 
-static void test_user(void)
+TEST(test_user, "/unwind/user")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -262,7 +264,7 @@ static void test_user(void)
     ASSERT_FRAMES(g, AT(LEAF), AT(SYSCALL));
 }
 
-static void test_unknown(void)
+TEST(test_unknown, "/unwind/unknown")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -282,7 +284,7 @@ static void test_unknown(void)
     ASSERT_FRAMES(g, 0x401000);
 }
 
-static void test_bad_stack(void)
+TEST(test_bad_stack, "/unwind/bad-stack")
 {
     static const uint64_t bad_sp[] = {
         0, 1, 8, 16, 0x7ffffffff000ull, 1ull << 63, (1ull << 63) + 8,
@@ -299,7 +301,7 @@ static void test_bad_stack(void)
     }
 }
 
-static void test_not_upwards(void)
+TEST(test_not_upwards, "/unwind/not-upwards")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -311,7 +313,7 @@ static void test_not_upwards(void)
 }
 
 /* Two stacks that point at each other. */
-static void test_stack_ring(void)
+TEST(test_stack_ring, "/unwind/stack-ring")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -322,7 +324,7 @@ static void test_stack_ring(void)
     g_assert_cmpuint(g->n, <, 16);
 }
 
-static void test_depth(void)
+TEST(test_depth, "/unwind/depth")
 {
     g_autoptr(Guest) g = guest_new();
     GsRegs regs = { AT(LEAF), TASK + 0x100, 0, false };
@@ -339,7 +341,7 @@ static void test_depth(void)
     g_assert_cmpuint(g->n, ==, 0);
 }
 
-static void test_two_pages(void)
+TEST(test_two_pages, "/unwind/two-pages")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x1000 - 16;
@@ -350,7 +352,7 @@ static void test_two_pages(void)
     g_assert_cmpuint(g->n_pages, ==, 2);
 }
 
-static void test_slide(void)
+TEST(test_slide, "/unwind/slide")
 {
     const uint64_t slide = 0x12200000;
     g_autoptr(Guest) g = guest_new();
@@ -366,7 +368,7 @@ static void test_slide(void)
 }
 
 /* Old tables say END of them, too. */
-static void test_retpolines_are_no_end(void)
+TEST(test_retpolines_are_no_end, "/unwind/retpolines-are-no-end")
 {
     static const FrameSymbol symbols[] = {
         { AT(KTHREAD), "__x86_indirect_thunk_rax" },
@@ -390,7 +392,7 @@ static void test_retpolines_are_no_end(void)
     gs_symtab_free(g_steal_pointer(&g->k.symtab));
 }
 
-static void test_stop_names(void)
+TEST(test_stop_names, "/unwind/stop-names")
 {
     for (int i = 0; i < GS_STOP__COUNT; i++) {
         g_assert_cmpstr(gs_stop_name(i), !=, "?");
@@ -410,7 +412,7 @@ static void add_module(Guest *g, int16_t off)
     g_assert_true(ok);
 }
 
-static void test_module_comes_and_goes(void)
+TEST(test_module_comes_and_goes, "/unwind/module-comes-and-goes")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -458,7 +460,7 @@ static gpointer racer_main(gpointer opaque)
     return NULL;
 }
 
-static void test_module_race(void)
+TEST(test_module_race, "/unwind/module-race")
 {
     g_autoptr(Guest) g = guest_new();
     Racer racer = { g };
@@ -512,7 +514,7 @@ static void check_trampoline(const char *path)
     gs_unwinder_free(u);
 }
 
-static void test_real(void)
+TEST(test_real, "/unwind/real-kernels")
 {
     const char *list = g_getenv("KA_TEST_KERNELS");
     g_auto(GStrv) paths = g_strsplit(list ? list : "", ":", -1);
@@ -524,42 +526,4 @@ static void test_real(void)
     for (size_t i = 0; paths[i]; i++) {
         check_trampoline(paths[i]);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/unwind/calls", test_calls },
-        { "/unwind/warm-equals-cold", test_warm_equals_cold },
-        { "/unwind/frame-pointer", test_frame_pointer },
-        { "/unwind/return-address-is-of-the-call",
-          test_return_address_is_of_the_call },
-        { "/unwind/unreadable-frame-pointer", test_unreadable_frame_pointer },
-        { "/unwind/exact-start", test_exact_start },
-        { "/unwind/interrupt", test_interrupt },
-        { "/unwind/old-irq-stack", test_old_irq_stack },
-        { "/unwind/nmi-in-entry", test_nmi_in_entry },
-        { "/unwind/register-base-needs-registers",
-          test_register_base_needs_registers },
-        { "/unwind/partial-registers-alone", test_partial_registers_alone },
-        { "/unwind/null-call", test_null_call },
-        { "/unwind/bpf", test_bpf },
-        { "/unwind/bpf-without-frame-pointer", test_bpf_without_frame_pointer },
-        { "/unwind/foreign-page", test_foreign_page },
-        { "/unwind/user", test_user },
-        { "/unwind/unknown", test_unknown },
-        { "/unwind/bad-stack", test_bad_stack },
-        { "/unwind/not-upwards", test_not_upwards },
-        { "/unwind/stack-ring", test_stack_ring },
-        { "/unwind/depth", test_depth },
-        { "/unwind/two-pages", test_two_pages },
-        { "/unwind/slide", test_slide },
-        { "/unwind/retpolines-are-no-end", test_retpolines_are_no_end },
-        { "/unwind/stop-names", test_stop_names },
-        { "/unwind/module-comes-and-goes", test_module_comes_and_goes },
-        { "/unwind/module-race", test_module_race },
-        { "/unwind/real-kernels", test_real },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

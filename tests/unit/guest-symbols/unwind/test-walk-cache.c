@@ -64,7 +64,7 @@ static void remember(Guest *g, uint64_t bp, uint64_t value)
 
 /* ---- recognised --------------------------------------------------------- */
 
-static void test_what_was_remembered(void)
+TEST(test_what_was_remembered, "/paths/what-was-remembered")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -77,7 +77,7 @@ static void test_what_was_remembered(void)
     g_assert_cmpuint(again(g), ==, 7);
 }
 
-static void test_of_its_kind(void)
+TEST(test_of_its_kind, "/paths/of-its-kind")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -91,7 +91,7 @@ static void test_of_its_kind(void)
 }
 
 /* Several with the same first two frames. */
-static void test_alternatives(void)
+TEST(test_alternatives, "/paths/alternatives")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -105,7 +105,7 @@ static void test_alternatives(void)
     }
 }
 
-static void test_elsewhere_in_memory(void)
+TEST(test_elsewhere_in_memory, "/paths/elsewhere-in-memory")
 {
     g_autoptr(Guest) g = guest_new();
     const GsRegs regs = { AT(LEAF), IRQ + 0x3f0, 0, false };
@@ -118,7 +118,7 @@ static void test_elsewhere_in_memory(void)
     g_assert_cmpuint(value, ==, 7);
 }
 
-static void test_user(void)
+TEST(test_user, "/paths/user")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t regs = SP + 8;
@@ -133,7 +133,7 @@ static void test_user(void)
 }
 
 /* Frames that are found by bp: saved by one, and still in the register. */
-static void test_frame_pointers(void)
+TEST(test_frame_pointers, "/paths/frame-pointers")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200;
@@ -152,7 +152,7 @@ static void test_frame_pointers(void)
     g_assert_cmpuint(again(g), ==, 0);
 }
 
-static void test_frame_pointer_in_register(void)
+TEST(test_frame_pointer_in_register, "/paths/frame-pointer-in-register")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200;
@@ -169,7 +169,7 @@ static void test_frame_pointer_in_register(void)
 }
 
 /* Registers of the kernel's, on the same stack. */
-static void test_through_an_interrupt(void)
+TEST(test_through_an_interrupt, "/paths/through-an-interrupt")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t inner = TASK + 0x400;
@@ -194,7 +194,7 @@ static void test_through_an_interrupt(void)
 
 /* What an interrupt saved of bp lies in no fixed distance from the stack that
  * it interrupted: a frame that is found by it is looked for anew. */
-static void test_frame_pointer_of_an_interrupt(void)
+TEST(test_frame_pointer_of_an_interrupt, "/paths/frame-pointer-of-an-interrupt")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t inner = TASK + 0x400, bp = TASK + 0x600;
@@ -213,7 +213,7 @@ static void test_frame_pointer_of_an_interrupt(void)
 }
 
 /* From the stack of interrupts, where the other one's pointer was left. */
-static void test_from_another_stack(void)
+TEST(test_from_another_stack, "/paths/from-another-stack")
 {
     g_autoptr(Guest) g = guest_new();
     const uint64_t top = IRQ + 0xff8, outer = TASK + 0x800;
@@ -239,7 +239,7 @@ static void test_from_another_stack(void)
 
 /* ---- no longer ---------------------------------------------------------- */
 
-static void test_another_address(void)
+TEST(test_another_address, "/paths/another-address")
 {
     const uint64_t words[] = { AT(LEAF), AT(LEAF), AT(LEAF), AT(KTHREAD) };
     g_autoptr(Guest) g = guest_new();
@@ -255,7 +255,7 @@ static void test_another_address(void)
 }
 
 /* What once led up the stack leads down: a walk stops there. */
-static void test_down_the_stack(void)
+TEST(test_down_the_stack, "/paths/down-the-stack")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200, down = TASK + 0x40;
@@ -269,7 +269,7 @@ static void test_down_the_stack(void)
     ASSERT_STOP(unwind(g, AT(LEAF), SP, 0), GS_STOP_BAD_FRAME);
 }
 
-static void test_unreadable(void)
+TEST(test_unreadable, "/paths/unreadable")
 {
     g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200;
@@ -281,7 +281,7 @@ static void test_unreadable(void)
     g_assert_cmpuint(again(g), ==, 0);
 }
 
-static void test_modules_came_or_went(void)
+TEST(test_modules_came_or_went, "/paths/modules-came-or-went")
 {
     OrcRow row = { MOD, GS_ORC_CALL, R_SP, 16 };
     g_auto(OrcArrays) a = orc_writer_finish(GS_ORC_LAYOUT_6_4, MOD + 0x800,
@@ -298,7 +298,7 @@ static void test_modules_came_or_went(void)
 
 /* ---- never -------------------------------------------------------------- */
 
-static void test_cut_short(void)
+TEST(test_cut_short, "/paths/cut-short")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -310,7 +310,7 @@ static void test_cut_short(void)
     g_assert_cmpuint(again(g), ==, 0);
 }
 
-static void test_too_deep(void)
+TEST(test_too_deep, "/paths/too-deep")
 {
     g_autoptr(Guest) g = guest_new();
 
@@ -325,7 +325,7 @@ static void test_too_deep(void)
     g_assert_cmpuint(again(g), ==, 0);
 }
 
-static void test_inexact_start_only(void)
+TEST(test_inexact_start_only, "/paths/inexact-start")
 {
     g_autoptr(Guest) g = guest_new();
     GsRegs regs = { AT(LEAF), SP, 0, true };
@@ -336,30 +336,4 @@ static void test_inexact_start_only(void)
     g_assert_false(gs_unwind_again(g->u, &regs, guest_page, g, 1, &value));
     regs.ip = 0;
     g_assert_false(gs_unwind_again(g->u, &regs, guest_page, g, 1, &value));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/paths/what-was-remembered", test_what_was_remembered },
-        { "/paths/of-its-kind", test_of_its_kind },
-        { "/paths/alternatives", test_alternatives },
-        { "/paths/elsewhere-in-memory", test_elsewhere_in_memory },
-        { "/paths/user", test_user },
-        { "/paths/frame-pointers", test_frame_pointers },
-        { "/paths/frame-pointer-in-register", test_frame_pointer_in_register },
-        { "/paths/through-an-interrupt", test_through_an_interrupt },
-        { "/paths/frame-pointer-of-an-interrupt",
-          test_frame_pointer_of_an_interrupt },
-        { "/paths/from-another-stack", test_from_another_stack },
-        { "/paths/another-address", test_another_address },
-        { "/paths/down-the-stack", test_down_the_stack },
-        { "/paths/unreadable", test_unreadable },
-        { "/paths/modules-came-or-went", test_modules_came_or_went },
-        { "/paths/cut-short", test_cut_short },
-        { "/paths/too-deep", test_too_deep },
-        { "/paths/inexact-start", test_inexact_start_only },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

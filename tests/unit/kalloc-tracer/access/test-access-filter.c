@@ -42,7 +42,7 @@ static bool is_few(const TwoOfEach *w, const KtAccessSpec *spec)
 }
 
 /* Areas of vmalloc() are not armed if few blocks are. */
-static void test_few(void)
+TEST(test_few, "/access-filter/few")
 {
     TwoOfEach w = two_of_each();
     const KtAccessSpec cache = { .block.cache = "*" };
@@ -59,7 +59,7 @@ static void test_few(void)
     kt_tracer_free(w.t);
 }
 
-static void test_everything(void)
+TEST(test_everything, "/access-filter/everything")
 {
     TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) f =
@@ -76,7 +76,7 @@ static void test_everything(void)
     kt_tracer_free(w.t);
 }
 
-static void test_blocks(void)
+TEST(test_blocks, "/access-filter/blocks")
 {
     TwoOfEach w = two_of_each();
     const KtCodeRange code = { 0x1100, 0x11ff };
@@ -101,7 +101,7 @@ static void test_blocks(void)
     kt_tracer_free(w.t);
 }
 
-static void test_accesses(void)
+TEST(test_accesses, "/access-filter/accesses")
 {
     TwoOfEach w = two_of_each();
     const KtAccessSpec specs[] = {
@@ -122,7 +122,7 @@ static void test_accesses(void)
 }
 
 /* The kernel merges a new cache into one that is known. */
-static void test_later_name(void)
+TEST(test_later_name, "/access-filter/later-name")
 {
     TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) f =
@@ -136,7 +136,7 @@ static void test_later_name(void)
     kt_tracer_free(w.t);
 }
 
-static void test_kinds(void)
+TEST(test_kinds, "/access-filter/kinds")
 {
     TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) any =
@@ -151,7 +151,7 @@ static void test_kinds(void)
 }
 
 /* The code of modules: those that are loaded, by a pattern. */
-static void test_modules(void)
+TEST(test_modules, "/access-filter/modules")
 {
     static const char symbols[] = "ffffffff81000000 T _stext\n"
                                   "ffffffff81000000 T _text\n"
@@ -186,7 +186,7 @@ static void test_modules(void)
     kt_tracer_free(w.t);
 }
 
-static void test_text(void)
+TEST(test_text, "/access-filter/text")
 {
     const KtCodeRange code = { 0x10, 0x1f };
     g_autofree char *text = kt_access_filter_text(&(KtAccessSpec) {
@@ -204,20 +204,4 @@ static void test_text(void)
                     "code of module m, stores only, errors of kind "
                     "use-after-free or out-of-bounds");
     g_assert_cmpstr(task, ==, "accesses of tasks x*");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/access-filter/everything", test_everything },
-        { "/access-filter/few", test_few },
-        { "/access-filter/blocks", test_blocks },
-        { "/access-filter/accesses", test_accesses },
-        { "/access-filter/later-name", test_later_name },
-        { "/access-filter/kinds", test_kinds },
-        { "/access-filter/modules", test_modules },
-        { "/access-filter/text", test_text },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

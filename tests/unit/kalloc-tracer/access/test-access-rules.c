@@ -13,7 +13,7 @@ static KtAccessRules *parse(const char *text, GError **errp)
     return kt_access_rules_new_from_data(text, strlen(text), "rules", errp);
 }
 
-static void good(void)
+TEST(good, "/access-rules/good")
 {
     static const char text[] =
         "# functions of our driver\n"
@@ -56,7 +56,7 @@ static void good(void)
     g_assert_null(kt_access_rules_nth(NULL, 0));
 }
 
-static void empty(void)
+TEST(empty, "/access-rules/empty")
 {
     g_autoptr(KtAccessRules) r = parse("", NULL);
 
@@ -103,7 +103,7 @@ static const struct {
       "'_', '.', and '*' for any characters" },
 };
 
-static void bad(void)
+TEST(bad, "/access-rules/bad")
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(bad_files); i++) {
         g_autoptr(GError) err = NULL;
@@ -113,7 +113,7 @@ static void bad(void)
     }
 }
 
-static void not_text(void)
+TEST(not_text, "/access-rules/not-text")
 {
     g_autoptr(GError) err = NULL;
 
@@ -122,24 +122,11 @@ static void not_text(void)
                     "rules: not a text file of at most 1 MiB");
 }
 
-static void no_file(void)
+TEST(no_file, "/access-rules/no-file")
 {
     g_autoptr(GError) err = NULL;
 
     g_assert_null(kt_access_rules_open("/nonexistent/rules", &err));
     g_assert_cmpstr(err->message, ==, "/nonexistent/rules: No such file or "
                     "directory");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/access-rules/good", good },
-        { "/access-rules/empty", empty },
-        { "/access-rules/bad", bad },
-        { "/access-rules/not-text", not_text },
-        { "/access-rules/no-file", no_file },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

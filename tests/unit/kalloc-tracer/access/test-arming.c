@@ -26,7 +26,7 @@ static KtAccessInfo info_of(KtTracer *t)
     return info;
 }
 
-static void test_wish(void)
+TEST(test_wish, "/arming/wish")
 {
     g_autoptr(KtTracer) t = tracer_new();
     KtArming *a = kt_arming_of(t);
@@ -51,7 +51,7 @@ static void test_wish(void)
     g_assert_cmpuint(changes, ==, 4);
 }
 
-static void test_state(void)
+TEST(test_state, "/arming/state")
 {
     g_autoptr(KtTracer) t = tracer_new();
     KtArming *a = kt_arming_of(t);
@@ -87,7 +87,7 @@ static bool stop(const KtAccessPlace *place, void *opaque)
     return false;
 }
 
-static void test_places(void)
+TEST(test_places, "/arming/places")
 {
     g_autoptr(KtTracer) t = tracer_new();
     KtArming *a = kt_arming_of(t);
@@ -119,15 +119,4 @@ static void test_places(void)
     g_assert_cmpuint(sum.places, ==, 4096);
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_ACCESS_PLACES), ==,
                      10000 - 4096);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/arming/wish", test_wish },
-        { "/arming/state", test_state },
-        { "/arming/places", test_places },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

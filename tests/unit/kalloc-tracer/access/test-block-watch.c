@@ -50,7 +50,7 @@ static bool touch(KtTracer *t, uint64_t pc, uint64_t off, uint64_t us,
     return own;
 }
 
-static void test_records(void)
+TEST(test_records, "/block-watch/records")
 {
     g_autoptr(KtTracer) t = tracer_new(0);
     g_autoptr(GArray) got = NULL;
@@ -72,7 +72,7 @@ static void test_records(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_ACCESS_WATCHED), ==, 6);
 }
 
-static void test_ring(void)
+TEST(test_ring, "/block-watch/ring")
 {
     g_autoptr(KtTracer) t = tracer_new(0);
     g_autoptr(GArray) got = NULL;
@@ -94,7 +94,7 @@ static void test_ring(void)
     g_assert_cmpuint(info_of(t).records, ==, 1);
 }
 
-static void test_stop(void)
+TEST(test_stop, "/block-watch/stop")
 {
     g_autoptr(KtTracer) t = tracer_new(0);
 
@@ -110,7 +110,7 @@ static void test_stop(void)
 }
 
 /* An access to the block that was watched before. */
-static void test_other_block(void)
+TEST(test_other_block, "/block-watch/other-block")
 {
     g_autoptr(KtTracer) t = tracer_new(0);
 
@@ -123,7 +123,7 @@ static void test_other_block(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_ACCESS_WATCHED), ==, 1);
 }
 
-static void test_boots(void)
+TEST(test_boots, "/block-watch/boots")
 {
     g_autoptr(KtTracer) t = tracer_new(0);
 
@@ -140,7 +140,7 @@ static void test_boots(void)
     g_assert_true(info_of(t).on && !info_of(t).other_boot);
 }
 
-static void test_no_memory(void)
+TEST(test_no_memory, "/block-watch/no-memory")
 {
     g_autoptr(KtTracer) t = tracer_new(64 << 20);
     g_autoptr(GError) err = NULL;
@@ -152,18 +152,4 @@ static void test_no_memory(void)
     g_assert_false(kt_block_watch_start(t, &spec, &err));
     g_assert_nonnull(strstr(err->message, "--ring"));
     g_assert_true(info_of(t).on && info_of(t).records == 1);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/block-watch/records", test_records },
-        { "/block-watch/ring", test_ring },
-        { "/block-watch/stop", test_stop },
-        { "/block-watch/other-block", test_other_block },
-        { "/block-watch/boots", test_boots },
-        { "/block-watch/no-memory", test_no_memory },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

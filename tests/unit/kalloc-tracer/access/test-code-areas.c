@@ -8,7 +8,7 @@
 #define BASE 0xffffffffc0000000ull
 #define LEN  200u
 
-static void test_empty(void)
+TEST(test_empty, "/code-areas/empty")
 {
     g_autoptr(KtCodeAreas) a = kt_code_areas_new();
 
@@ -20,7 +20,7 @@ static void test_empty(void)
     g_assert_false(kt_code_areas_has(a, BASE));
 }
 
-static void test_ends(void)
+TEST(test_ends, "/code-areas/ends")
 {
     g_autoptr(KtCodeAreas) a = kt_code_areas_new();
 
@@ -36,7 +36,7 @@ static void test_ends(void)
 }
 
 /* Areas in any order, also one in another. */
-static void test_many(void)
+TEST(test_many, "/code-areas/many")
 {
     for (unsigned round = 0; round < 200; round++) {
         g_autoptr(KtCodeAreas) a = kt_code_areas_new();
@@ -54,15 +54,4 @@ static void test_many(void)
             g_assert_cmpint(kt_code_areas_has(a, BASE + i), ==, in[i]);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/code-areas/empty", test_empty },
-        { "/code-areas/ends", test_ends },
-        { "/code-areas/many", test_many },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

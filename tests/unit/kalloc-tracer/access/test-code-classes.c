@@ -53,7 +53,7 @@ static KtCodeClass class_at(const KtCodeClasses *c, uint64_t offset)
     return row ? row->class : KT_CODE_PLAIN;
 }
 
-static void classes(void)
+TEST(classes, "/code-classes/classes")
 {
     g_autoptr(GsKernel) k = open_kernel();
     g_autoptr(KtCodeClasses) c = kt_code_classes_new(k, NULL);
@@ -79,7 +79,7 @@ static void classes(void)
     g_assert_null(kt_code_classes_at(c, TEXT + 0x190));
 }
 
-static void rows(void)
+TEST(rows, "/code-classes/rows")
 {
     g_autoptr(GsKernel) k = open_kernel();
     g_autoptr(KtCodeClasses) c = kt_code_classes_new(k, NULL);
@@ -103,7 +103,7 @@ static void rows(void)
 }
 
 /* Each address is in exactly one stretch with one answer. */
-static void stretches(void)
+TEST(stretches, "/code-classes/stretches")
 {
     g_autoptr(GsKernel) k = open_kernel();
     g_autoptr(KtCodeClasses) c = kt_code_classes_new(k, NULL);
@@ -138,7 +138,7 @@ static bool is_missing(const KtCodeClasses *c, const char *text)
     return false;
 }
 
-static void missing(void)
+TEST(missing, "/code-classes/missing")
 {
     g_autoptr(GsKernel) k = open_kernel();
     g_autoptr(KtCodeClasses) c = kt_code_classes_new(k, NULL);
@@ -154,7 +154,7 @@ static void missing(void)
 
 /* A name in two rows would count for one of them only. Three architectures
  * have rows of their own, and no row has two of them. */
-static void names_once(void)
+TEST(names_once, "/code-classes/names-once")
 {
     static const struct {
         const char *arch, *names;
@@ -193,7 +193,7 @@ static void names_once(void)
     }
 }
 
-static void user(void)
+TEST(user, "/code-classes/user")
 {
     static const char text[] = "overread my_hash past=3\n"
                                "plain kfree\n"
@@ -260,8 +260,11 @@ static void kernels(gconstpointer variable)
     }
 }
 
+TEST_WITH(kernels, "/code-classes/kernels", "KA_TEST_KERNELS")
+TEST_WITH(kernels, "/code-classes/other-architectures", "KA_TEST_ARCH_KERNELS")
+
 /* A module is loaded after the classes were made: which rules name it? */
-static void later_module(void)
+TEST(later_module, "/code-classes/later-module")
 {
     static const char text[] = "allocator my_pool_alloc\nallocator kfree*\n";
     static const GsModuleSymbol sym = { MODULE, "my_pool_alloc", 't' };
@@ -283,23 +286,4 @@ static void later_module(void)
     after = kt_code_classes_new(k, rules);
     g_assert_cmpint(kt_code_classes_at(after, MODULE)->class, ==,
                     KT_CODE_ALLOCATOR);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/code-classes/classes", classes },
-        { "/code-classes/rows", rows },
-        { "/code-classes/stretches", stretches },
-        { "/code-classes/missing", missing },
-        { "/code-classes/names-once", names_once },
-        { "/code-classes/user", user },
-        { "/code-classes/later-module", later_module },
-        { "/code-classes/kernels", .data_fn = kernels,
-          .data = "KA_TEST_KERNELS" },
-        { "/code-classes/other-architectures", .data_fn = kernels,
-          .data = "KA_TEST_ARCH_KERNELS" },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

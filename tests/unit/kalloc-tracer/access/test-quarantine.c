@@ -73,7 +73,7 @@ static uint64_t run_free(KtTracer *t, uint64_t ptr, uint32_t size,
     return done == KT_DELAY_NO_ROOM ? ptr : call.frees;
 }
 
-static void oldest_is_freed_first(void)
+TEST(oldest_is_freed_first, "/quarantine/oldest-first")
 {
     g_autoptr(KtTracer) t = new_tracer(5 * 64);
 
@@ -86,7 +86,7 @@ static void oldest_is_freed_first(void)
     }
 }
 
-static void kmem_cache_free_frees_always(void)
+TEST(kmem_cache_free_frees_always, "/quarantine/kmem-cache-free")
 {
     g_autoptr(KtTracer) t = new_tracer(1024);
 
@@ -98,7 +98,7 @@ static void kmem_cache_free_frees_always(void)
 }
 
 /* 1000 bytes may wait; above 875 blocks wait only in place of others. */
-static void large_blocks_make_no_excess(void)
+TEST(large_blocks_make_no_excess, "/quarantine/large-blocks")
 {
     g_autoptr(KtTracer) t = new_tracer(1000);
     uint64_t bytes;
@@ -119,7 +119,7 @@ static void large_blocks_make_no_excess(void)
 }
 
 /* A block that is freed twice waits once and is freed once. */
-static void a_double_free_is_ignored(void)
+TEST(a_double_free_is_ignored, "/quarantine/double-free")
 {
     const KtDelayedFree block = { 1, CACHE, 64 };
     g_autoptr(KtTracer) t = new_tracer(1024);
@@ -139,7 +139,7 @@ static void a_double_free_is_ignored(void)
 }
 
 /* Another function frees a block that waits. */
-static void a_block_freed_otherwise_waits_no_more(void)
+TEST(a_block_freed_otherwise_waits_no_more, "/quarantine/freed-otherwise")
 {
     g_autoptr(KtTracer) t = new_tracer(1024);
     KtQuarantine *q = kt_quarantine_of(t);
@@ -167,7 +167,7 @@ static uint64_t used(KtTracer *t)
 
 /* A guest can free all that waits by another function, in any order. That each
  * drop takes a walk of all blocks would need minutes here. */
-static void drops_are_cheap(void)
+TEST(drops_are_cheap, "/quarantine/drops-are-cheap")
 {
     enum { N = 1 << 18 };
     g_autoptr(KtTracer) t = new_tracer(N * 16);
@@ -185,7 +185,7 @@ static void drops_are_cheap(void)
 }
 
 /* A block that waits long has newer ones behind it, which do not. */
-static void drops_leave_no_memory(void)
+TEST(drops_leave_no_memory, "/quarantine/drops-leave-no-memory")
 {
     g_autoptr(KtTracer) t = new_tracer(1 << 20);
     KtQuarantine *q = kt_quarantine_of(t);
@@ -232,7 +232,7 @@ static void run_one(KtTracer *t, GArray *list, uint64_t ptr, unsigned what)
 }
 
 /* Frees and drops in any order, against a list. */
-static void as_a_list(void)
+TEST(as_a_list, "/quarantine/list")
 {
     g_autoptr(KtTracer) t = new_tracer(1 << 20);
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(uint64_t));
@@ -250,7 +250,7 @@ static void as_a_list(void)
     }
 }
 
-static void stale_blocks_are_dropped(void)
+TEST(stale_blocks_are_dropped, "/quarantine/stale")
 {
     const KtDelayedFree block = { 9, CACHE, 64 };
     g_autoptr(KtTracer) t = new_tracer(1024);
@@ -270,7 +270,7 @@ static void stale_blocks_are_dropped(void)
 }
 
 /* No slab has such blocks, but a guest can say so. */
-static void impossible_sizes_do_not_wait(void)
+TEST(impossible_sizes_do_not_wait, "/quarantine/impossible-sizes")
 {
     g_autoptr(KtTracer) t = new_tracer(1ull << 40);
 
@@ -280,7 +280,7 @@ static void impossible_sizes_do_not_wait(void)
     g_assert_cmphex(run_free(t, 4, 8, true), ==, 0);
 }
 
-static void off_delays_nothing(void)
+TEST(off_delays_nothing, "/quarantine/off")
 {
     g_autoptr(KtTracer) t = new_tracer(0);
 
@@ -289,7 +289,7 @@ static void off_delays_nothing(void)
     g_assert_cmphex(run_free(t, 2, 8, false), ==, 2);
 }
 
-static void a_refused_change_changes_nothing(void)
+TEST(a_refused_change_changes_nothing, "/quarantine/refused")
 {
     const KtDelayedFree block = { 2, CACHE, 64 };
     g_autoptr(KtTracer) t = new_tracer(74);
@@ -310,7 +310,7 @@ static void a_refused_change_changes_nothing(void)
     g_assert_cmphex(call.cache, ==, CACHE);
 }
 
-static void kfree_of_null_makes_room(void)
+TEST(kfree_of_null_makes_room, "/quarantine/kfree-null")
 {
     g_autoptr(KtTracer) t = new_tracer(1000);
     KtQuarantine *q = kt_quarantine_of(t);
@@ -330,7 +330,7 @@ static void kfree_of_null_makes_room(void)
 
 /* Blocks of two caches, while the ring is full and does not begin at its
  * start. */
-static void a_destroyed_cache_has_no_blocks(void)
+TEST(a_destroyed_cache_has_no_blocks, "/quarantine/destroyed-cache")
 {
     g_autoptr(KtTracer) t = new_tracer(1024 * 8 * 8 / 7);
     KtQuarantine *q = kt_quarantine_of(t);
@@ -358,7 +358,7 @@ static void a_destroyed_cache_has_no_blocks(void)
     g_assert_cmpuint(waiting(t, NULL), ==, 0);
 }
 
-static void clear_keeps_and_reset_drops(void)
+TEST(clear_keeps_and_reset_drops, "/quarantine/clear-and-reset")
 {
     g_autoptr(KtTracer) t = new_tracer(1024);
 
@@ -380,7 +380,7 @@ static GByteArray *pack(KtTracer *t)
     return bytes;
 }
 
-static void snapshots_have_all(void)
+TEST(snapshots_have_all, "/quarantine/snapshot")
 {
     g_autoptr(KtTracer) t = new_tracer(1 << 20);
     g_autoptr(KtTracer) loaded = new_tracer(1 << 20);
@@ -405,7 +405,7 @@ static void snapshots_have_all(void)
 }
 
 /* Each prefix, and each wrong byte, is read to an end without harm. */
-static void wrong_snapshots_fail(void)
+TEST(wrong_snapshots_fail, "/quarantine/wrong-snapshot")
 {
     g_autoptr(KtTracer) t = new_tracer(1024);
     g_autoptr(GByteArray) bytes = NULL;
@@ -427,30 +427,4 @@ static void wrong_snapshots_fail(void)
         kt_quarantine_unpack(q, &in);
         bytes->data[i] ^= 0xff;
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/quarantine/oldest-first", oldest_is_freed_first },
-        { "/quarantine/kmem-cache-free", kmem_cache_free_frees_always },
-        { "/quarantine/large-blocks", large_blocks_make_no_excess },
-        { "/quarantine/double-free", a_double_free_is_ignored },
-        { "/quarantine/freed-otherwise",
-          a_block_freed_otherwise_waits_no_more },
-        { "/quarantine/drops-are-cheap", drops_are_cheap },
-        { "/quarantine/drops-leave-no-memory", drops_leave_no_memory },
-        { "/quarantine/list", as_a_list },
-        { "/quarantine/stale", stale_blocks_are_dropped },
-        { "/quarantine/impossible-sizes", impossible_sizes_do_not_wait },
-        { "/quarantine/off", off_delays_nothing },
-        { "/quarantine/refused", a_refused_change_changes_nothing },
-        { "/quarantine/kfree-null", kfree_of_null_makes_room },
-        { "/quarantine/destroyed-cache", a_destroyed_cache_has_no_blocks },
-        { "/quarantine/clear-and-reset", clear_keeps_and_reset_drops },
-        { "/quarantine/snapshot", snapshots_have_all },
-        { "/quarantine/wrong-snapshot", wrong_snapshots_fail },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -23,7 +23,7 @@ static KtShadow *new_shadow(KtBudget *budget)
     return s;
 }
 
-static void bytes_behind_the_request_are_bad(void)
+TEST(bytes_behind_the_request_are_bad, "/shadow/behind-the-request")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
@@ -42,7 +42,7 @@ static void bytes_behind_the_request_are_bad(void)
     g_assert_cmpint(kt_shadow_state(s, va + 32), ==, KT_SHADOW_UNKNOWN);
 }
 
-static void freed_bytes_are_bad_until_reuse(void)
+TEST(freed_bytes_are_bad_until_reuse, "/shadow/freed")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + SPAN - 64;
@@ -58,7 +58,7 @@ static void freed_bytes_are_bad_until_reuse(void)
     g_assert_true(kt_shadow_is_good(s, va + 120, 16));
 }
 
-static void unknown_blocks_stay_unknown(void)
+TEST(unknown_blocks_stay_unknown, "/shadow/unknown")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
@@ -80,7 +80,7 @@ static void unknown_blocks_stay_unknown(void)
     g_assert_true(kt_shadow_is_good(s, va + 0x220, 1));
 }
 
-static void resize_moves_the_end(void)
+TEST(resize_moves_the_end, "/shadow/resize")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
@@ -95,7 +95,7 @@ static void resize_moves_the_end(void)
     g_assert_false(kt_shadow_is_good(s, va, 1));
 }
 
-static void page_of_another_owner_is_unknown(void)
+TEST(page_of_another_owner_is_unknown, "/shadow/new-owner")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
@@ -126,7 +126,7 @@ static void page_of_another_owner_is_unknown(void)
     kt_shadow_set_owner(s, BASE + LEN, 0x1000, 1);
 }
 
-static void marked_pages_have_codes(void)
+TEST(marked_pages_have_codes, "/shadow/marked")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
@@ -158,7 +158,7 @@ static void marked_pages_have_codes(void)
 }
 
 /* As ksize() grants before Linux 6.1. */
-static void slack_can_be_used(void)
+TEST(slack_can_be_used, "/shadow/slack-used")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
@@ -180,7 +180,7 @@ static void slack_can_be_used(void)
 }
 
 /* The free of the first block was not seen, and its page is a slab now. */
-static void remains_of_an_unseen_free_go(void)
+TEST(remains_of_an_unseen_free_go, "/shadow/unseen-free")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x10000;
@@ -194,7 +194,7 @@ static void remains_of_an_unseen_free_go(void)
     g_assert_true(kt_shadow_is_good(s, va + 0x180, 8));
 }
 
-static void fresh_slots_are_those_never_used(void)
+TEST(fresh_slots_are_those_never_used, "/shadow/fresh")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x2000;
@@ -211,7 +211,7 @@ static void fresh_slots_are_those_never_used(void)
     }
 }
 
-static void first_bad_byte_of_a_range(void)
+TEST(first_bad_byte_of_a_range, "/shadow/ranges")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x3000, bad = 0;
@@ -232,7 +232,7 @@ static void first_bad_byte_of_a_range(void)
 }
 
 /* A refused page of codes means: nothing is known there. */
-static void memory_is_charged_by_pages(void)
+TEST(memory_is_charged_by_pages, "/shadow/memory")
 {
     KtBudget *b = kt_budget_new(KT_BUDGET_MIN);
     KtShadow *s = new_shadow(b);
@@ -259,7 +259,7 @@ static void memory_is_charged_by_pages(void)
 
 /* Each page of owners is charged before it is written. Without room, an owner
  * is not stored, and no block on its page is marked. */
-static void owners_are_charged(void)
+TEST(owners_are_charged, "/shadow/owners-are-charged")
 {
     const uint64_t far = 8 << 20, pages = LEN / 4096;
     KtBudget *b = kt_budget_new(KT_BUDGET_MIN);
@@ -292,7 +292,7 @@ static void owners_are_charged(void)
     kt_budget_free(b);
 }
 
-static void ranges_that_are_none(void)
+TEST(ranges_that_are_none, "/shadow/bad-arguments")
 {
     const uint64_t bad[][2] = {
         { BASE + 8, LEN }, { BASE, 0 }, { BASE, 1ull << 60 },
@@ -307,7 +307,7 @@ static void ranges_that_are_none(void)
     }
 }
 
-static void as_a_record_of_each_byte(void)
+TEST(as_a_record_of_each_byte, "/shadow/naive")
 {
     g_autoptr(GRand) r = g_rand_new_with_seed(36);
 
@@ -354,7 +354,7 @@ static void *one_vcpu(void *opaque)
     return NULL;
 }
 
-static void vcpus_side_by_side(void)
+TEST(vcpus_side_by_side, "/shadow/vcpus")
 {
     g_autoptr(KtShadow) s = new_shadow(NULL);
     Vcpu v[VCPUS];
@@ -368,27 +368,4 @@ static void vcpus_side_by_side(void)
         pthread_join(v[i].thread, NULL);
     }
     g_assert_cmpuint(kt_shadow_bytes(s), ==, (2 + MORE) * 4096);
-}
-
-static const TestCase cases[] = {
-    { "/shadow/behind-the-request", bytes_behind_the_request_are_bad },
-    { "/shadow/freed", freed_bytes_are_bad_until_reuse },
-    { "/shadow/unknown", unknown_blocks_stay_unknown },
-    { "/shadow/resize", resize_moves_the_end },
-    { "/shadow/new-owner", page_of_another_owner_is_unknown },
-    { "/shadow/marked", marked_pages_have_codes },
-    { "/shadow/slack-used", slack_can_be_used },
-    { "/shadow/unseen-free", remains_of_an_unseen_free_go },
-    { "/shadow/fresh", fresh_slots_are_those_never_used },
-    { "/shadow/ranges", first_bad_byte_of_a_range },
-    { "/shadow/memory", memory_is_charged_by_pages },
-    { "/shadow/owners-are-charged", owners_are_charged },
-    { "/shadow/bad-arguments", ranges_that_are_none },
-    { "/shadow/naive", as_a_record_of_each_byte },
-    { "/shadow/vcpus", vcpus_side_by_side },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -82,7 +82,7 @@ static void expect(const char *looks, KtVerifyVerdict want)
                                                 KT_VERIFY_STANDS);
 }
 
-static void test_decisions(void)
+TEST(test_decisions, "/verify/decisions")
 {
     expect("l", KT_VERDICT_STANDS);
     expect("r", KT_VERDICT_STANDS);
@@ -97,7 +97,7 @@ static void test_decisions(void)
 }
 
 /* A recorded allocation of the object decides. */
-static void test_release(void)
+TEST(test_release, "/verify/release")
 {
     g_autoptr(KtVerify) v = kt_verify_new();
     World w = { 0 };
@@ -117,7 +117,7 @@ static void test_release(void)
 }
 
 /* What waits for a disarmed cache is decided with it; no other cache is. */
-static void test_disarm(void)
+TEST(test_disarm, "/verify/disarm")
 {
     g_autoptr(KtVerify) v = kt_verify_new();
     World w = { 0 };
@@ -145,7 +145,7 @@ static void test_disarm(void)
     g_assert_cmpuint(w.n[KT_VERDICT_STANDS], ==, 1);
 }
 
-static void test_limits(void)
+TEST(test_limits, "/verify/limits")
 {
     g_autoptr(KtVerify) v = kt_verify_new();
     World w = { 0 };
@@ -163,7 +163,7 @@ static void test_limits(void)
 }
 
 /* The time of the next look, for a timer. */
-static void test_due(void)
+TEST(test_due, "/verify/due")
 {
     g_autoptr(KtVerify) v = kt_verify_new();
     World w = { 0 };
@@ -294,7 +294,7 @@ static void look_if_due(Shared *s)
 
 /* Two vCPUs and a thread that looks at the lists. Each access that waited has
  * one verdict, and only the cache that the lists do not have is disarmed. */
-static void test_threads(void)
+TEST(test_threads, "/verify/threads")
 {
     g_autoptr(KtVerify) v = kt_verify_new();
     Shared s = { .v = v, .running = VCPUS };
@@ -328,18 +328,4 @@ static void test_threads(void)
         g_assert_true(kt_verify_is_disarmed(v, (KtCacheId) { i }) ==
                       (i == UNSEEN_CACHE));
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/verify/decisions", test_decisions },
-        { "/verify/release", test_release },
-        { "/verify/disarm", test_disarm },
-        { "/verify/limits", test_limits },
-        { "/verify/due", test_due },
-        { "/verify/threads", test_threads },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -15,7 +15,7 @@ static bool is_good(const KtVmAreas *a, uint64_t va)
     return !s || kt_shadow_is_good(s, va, 1);
 }
 
-static void end_of_the_last_page_is_bad(void)
+TEST(end_of_the_last_page_is_bad, "/vm-areas/last-page")
 {
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
     KtShadowState state;
@@ -34,7 +34,7 @@ static void end_of_the_last_page_is_bad(void)
     g_assert_cmpint(state, ==, KT_SHADOW_SLACK);
 }
 
-static void freed_areas_are_unknown(void)
+TEST(freed_areas_are_unknown, "/vm-areas/freed")
 {
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
 
@@ -50,7 +50,7 @@ static void freed_areas_are_unknown(void)
     g_assert_true(is_good(a, BASE + 2 * PAGE + 20));
 }
 
-static void areas_whose_free_was_not_seen_go(void)
+TEST(areas_whose_free_was_not_seen_go, "/vm-areas/unseen-free")
 {
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
 
@@ -59,7 +59,7 @@ static void areas_whose_free_was_not_seen_go(void)
     g_assert_true(is_good(a, BASE + 3 * PAGE + 8));
 }
 
-static void other_sizes_of_the_same_pages(void)
+TEST(other_sizes_of_the_same_pages, "/vm-areas/resize")
 {
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
 
@@ -75,7 +75,7 @@ static void other_sizes_of_the_same_pages(void)
     g_assert_true(is_good(a, BASE + 3 * PAGE - 1));
 }
 
-static void areas_that_are_not_checked(void)
+TEST(areas_that_are_not_checked, "/vm-areas/not-checked")
 {
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(NULL);
     const uint64_t areas[][3] = {
@@ -102,7 +102,7 @@ static void areas_that_are_not_checked(void)
 }
 
 /* The budget refuses the codes, then the node of the tree. */
-static void areas_without_memory(void)
+TEST(areas_without_memory, "/vm-areas/no-memory")
 {
     KtBudget *budget = kt_budget_new(KT_BUDGET_MIN);
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(budget);
@@ -120,7 +120,7 @@ static void areas_without_memory(void)
     kt_budget_free(budget);
 }
 
-static void memory_is_charged(void)
+TEST(memory_is_charged, "/vm-areas/memory")
 {
     KtBudget *budget = kt_budget_new(0);
     g_autoptr(KtVmAreas) a = kt_vm_areas_new(budget);
@@ -136,19 +136,4 @@ static void memory_is_charged(void)
     g_clear_pointer(&a, kt_vm_areas_free);
     g_assert_cmpuint(kt_budget_used(budget, KT_MEM_SHADOW), ==, 0);
     kt_budget_free(budget);
-}
-
-static const TestCase cases[] = {
-    { "/vm-areas/last-page", end_of_the_last_page_is_bad },
-    { "/vm-areas/freed", freed_areas_are_unknown },
-    { "/vm-areas/unseen-free", areas_whose_free_was_not_seen_go },
-    { "/vm-areas/resize", other_sizes_of_the_same_pages },
-    { "/vm-areas/not-checked", areas_that_are_not_checked },
-    { "/vm-areas/no-memory", areas_without_memory },
-    { "/vm-areas/memory", memory_is_charged },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -6,7 +6,7 @@
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/base/budget.h"
 
-static void budget_is_a_bound(void)
+TEST(budget_is_a_bound, "/budget/is-a-bound")
 {
     KtBudget *b = kt_budget_new(1600);
 
@@ -28,7 +28,7 @@ static void budget_is_a_bound(void)
     kt_budget_free(b);
 }
 
-static void room_is_what_can_be_taken(void)
+TEST(room_is_what_can_be_taken, "/budget/room-is-what-can-be-taken")
 {
     KtBudget *b = kt_budget_new(1600);
 
@@ -46,7 +46,7 @@ static void room_is_what_can_be_taken(void)
 }
 
 /* Of blocks that are about to go others may have the bytes, not the share. */
-static void loan_is_of_its_part(void)
+TEST(loan_is_of_its_part, "/budget/loan-is-of-its-part")
 {
     KtBudget *b = kt_budget_new(1600);
 
@@ -85,7 +85,7 @@ static gpointer take_and_give(gpointer opaque)
     return GUINT_TO_POINTER(n);
 }
 
-static void budget_holds_among_threads(void)
+TEST(budget_holds_among_threads, "/budget/holds-among-threads")
 {
     KtBudget *b = kt_budget_new(20);
     GThread *t[4];
@@ -100,16 +100,4 @@ static void budget_holds_among_threads(void)
     g_assert_cmpuint(taken, >, 0);
     g_assert_cmpuint(kt_budget_total(b), ==, 0);
     kt_budget_free(b);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/budget/is-a-bound", budget_is_a_bound },
-        { "/budget/room-is-what-can-be-taken", room_is_what_can_be_taken },
-        { "/budget/loan-is-of-its-part", loan_is_of_its_part },
-        { "/budget/holds-among-threads", budget_holds_among_threads },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

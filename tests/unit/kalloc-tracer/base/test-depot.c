@@ -43,7 +43,7 @@ static void check(const KtDepot *d, uint32_t id, uint32_t i)
     g_assert_cmpuint(tag, ==, i % 5);
 }
 
-static void same_stack_same_id(void)
+TEST(same_stack_same_id, "/depot/same-stack-same-id")
 {
     KtDepot *d = kt_depot_new(UINT32_MAX);
     const uint64_t a[] = { 1, 2, 3 };
@@ -60,7 +60,7 @@ static void same_stack_same_id(void)
     kt_depot_free(d);
 }
 
-static void grows_and_keeps(void)
+TEST(grows_and_keeps, "/depot/grows-and-keeps")
 {
     KtDepot *d = kt_depot_new(STACKS);
     unsigned n;
@@ -85,7 +85,7 @@ static void grows_and_keeps(void)
     kt_depot_free(d);
 }
 
-static void unknown_ids_have_no_stack(void)
+TEST(unknown_ids_have_no_stack, "/depot/unknown-ids")
 {
     KtDepot *d = kt_depot_new(10);
     unsigned n = 7;
@@ -121,7 +121,7 @@ static void *work(void *opaque)
     return NULL;
 }
 
-static void threads_agree(void)
+TEST(threads_agree, "/depot/threads-agree")
 {
     g_autofree Worker *w = g_new0(Worker, THREADS);
     KtDepot *d = kt_depot_new(UINT32_MAX);
@@ -143,7 +143,7 @@ static void threads_agree(void)
 }
 
 /* As the tracer offers it: the cap counted, long stacks cut. */
-static void tracer_counts_and_cuts(void)
+TEST(tracer_counts_and_cuts, "/depot/tracer-counts-and-cuts")
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     uint64_t pc[KT_MAX_FRAMES + 1];
@@ -165,17 +165,4 @@ static void tracer_counts_and_cuts(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_DROP_STACK), ==, 0);
     g_assert_cmpuint(kt_tracer_intern_stack(t, pc, 3, GS_STOP_END).v, ==, 0);
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_DROP_STACK), ==, 1);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/depot/same-stack-same-id", same_stack_same_id },
-        { "/depot/grows-and-keeps", grows_and_keeps },
-        { "/depot/unknown-ids", unknown_ids_have_no_stack },
-        { "/depot/threads-agree", threads_agree },
-        { "/depot/tracer-counts-and-cuts", tracer_counts_and_cuts },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -7,7 +7,7 @@
 
 #include "tests/lib/test-main.h"
 
-static void test_match(void)
+TEST(test_match, "/name-pattern/match")
 {
     g_assert_true(kt_name_matches("", ""));
     g_assert_true(kt_name_matches("*", ""));
@@ -20,7 +20,7 @@ static void test_match(void)
     g_assert_false(kt_name_matches("?", ""));
 }
 
-static void test_long(void)
+TEST(test_long, "/name-pattern/long")
 {
     g_autofree char *stars = g_strnfill(2000, '*');
     g_autofree char *hard = g_strconcat("*a*a*a*a*a*a*a*a*a*a*a*a*b", NULL);
@@ -31,21 +31,10 @@ static void test_long(void)
 }
 
 /* Bytes that begin a character of UTF-8 are bytes like others. */
-static void test_bytes(void)
+TEST(test_bytes, "/name-pattern/bytes")
 {
     g_assert_true(kt_name_matches("?", "\xf0"));
     g_assert_true(kt_name_matches("a??", "a\xc3\xa4"));
     g_assert_false(kt_name_matches("a?", "a\xc3\xa4"));
     g_assert_true(kt_name_matches("*\xff", "\xf0\xff"));
-}
-
-static const TestCase cases[] = {
-    { "/name-pattern/match", test_match },
-    { "/name-pattern/long", test_long },
-    { "/name-pattern/bytes", test_bytes },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

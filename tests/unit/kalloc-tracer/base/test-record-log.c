@@ -48,7 +48,7 @@ static uint64_t read_ring(const KtRecordLog *r, uint64_t after, unsigned max,
     return next;
 }
 
-static void test_order(void)
+TEST(test_order, "/record-log/order")
 {
     KtRecordLog r = new_log();
 
@@ -66,7 +66,7 @@ static void test_order(void)
     kt_record_log_deinit(&r);
 }
 
-static void test_next_trace(void)
+TEST(test_next_trace, "/record-log/next-trace")
 {
     KtRecordLog r = new_log();
 
@@ -82,7 +82,7 @@ static void test_next_trace(void)
 }
 
 /* All sizes and all places, against a list that keeps everything. */
-static void test_naive(void)
+TEST(test_naive, "/record-log/naive")
 {
     for (uint64_t size = 1; size < 8; size++) {
         KtRecordLog r = new_log();
@@ -101,7 +101,7 @@ static void test_naive(void)
     }
 }
 
-static void test_no_memory(void)
+TEST(test_no_memory, "/record-log/no-memory")
 {
     KtRecordLog r = new_log();
 
@@ -110,16 +110,4 @@ static void test_no_memory(void)
     g_assert_false(begin(&r, UINT64_MAX));
     g_assert_cmpuint(read_ring(&r, 1, 9, 2, 0), ==, 3);
     kt_record_log_deinit(&r);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/record-log/order", test_order },
-        { "/record-log/next-trace", test_next_trace },
-        { "/record-log/naive", test_naive },
-        { "/record-log/no-memory", test_no_memory },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

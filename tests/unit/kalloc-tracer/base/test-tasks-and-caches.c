@@ -16,7 +16,7 @@ static KtTracer *new_tracer(void)
     return kt_tracer_new(&config, NULL);
 }
 
-static void cache_names(void)
+TEST(cache_names, "/names/caches")
 {
     g_autoptr(KtTracer) t = new_tracer();
     KtCacheId a = kt_tracer_add_cache(t, 0x1000, "kmalloc-64", 64, 64);
@@ -45,7 +45,7 @@ static void cache_names(void)
 }
 
 /* A merge raises the size of objects; it keeps the id, also for a reader. */
-static void caches_grow(void)
+TEST(caches_grow, "/names/caches-grow")
 {
     KtTasksCaches *n = kt_tasks_caches_new(NULL);
     const KtCacheInfo small = { .va = 0x1000, .name = "c", .object_size = 56,
@@ -69,7 +69,7 @@ static void caches_grow(void)
     kt_tasks_caches_free(n);
 }
 
-static void caches_are_bounded(void)
+TEST(caches_are_bounded, "/names/caches-are-bounded")
 {
     g_autoptr(KtTracer) t = new_tracer();
 
@@ -82,7 +82,7 @@ static void caches_are_bounded(void)
 
 /* By the lower half of their addresses these are all the same, and it would
  * take seconds to look at so many. */
-static void caches_at_chosen_addresses(void)
+TEST(caches_at_chosen_addresses, "/names/caches-at-chosen-addresses")
 {
     g_autoptr(KtTracer) t = new_tracer();
 
@@ -124,7 +124,7 @@ static bool is_destroyed(const KtTasksCaches *n, uint32_t id)
 }
 
 /* Those that look the same keep their order; others are new, or gone. */
-static void caches_of_a_state(void)
+TEST(caches_of_a_state, "/names/caches-of-a-state")
 {
     static const uint16_t first[] = { 1, 2, 3, 4 }, second[] = { 1, 5, 3 };
     KtTasksCaches *n = kt_tasks_caches_new(NULL);
@@ -150,7 +150,7 @@ static void caches_of_a_state(void)
 }
 
 /* What was left behind comes to be again, each once and in order. */
-static void caches_that_were_left_behind(void)
+TEST(caches_that_were_left_behind, "/names/caches-that-were-left-behind")
 {
     KtTasksCaches *n = kt_tasks_caches_new(NULL);
     g_autofree List *l = g_new0(List, 1);
@@ -172,7 +172,7 @@ static void caches_that_were_left_behind(void)
 
 /* In another order than they were, and among others that are known: going
  * through all for each takes seconds, and here are many such. */
-static void caches_of_a_state_that_lies(void)
+TEST(caches_of_a_state_that_lies, "/names/caches-of-a-state-that-lies")
 {
     KtTasksCaches *n = kt_tasks_caches_new(NULL);
     g_autofree List *l = g_new0(List, 1);
@@ -199,7 +199,7 @@ static void caches_of_a_state_that_lies(void)
     kt_tasks_caches_free(n);
 }
 
-static void task_names(void)
+TEST(task_names, "/names/tasks")
 {
     g_autoptr(KtTracer) t = new_tracer();
     const char full[16] = { "0123456789abcde\xff" };
@@ -215,7 +215,7 @@ static void task_names(void)
     g_assert_false(kt_tracer_task(t, (KtTaskId) { 0 }, &pid, comm));
 }
 
-static void tables_have_names(void)
+TEST(tables_have_names, "/names/tables")
 {
     for (unsigned i = 0; i < KT_ERR__COUNT; i++) {
         KtErrorKind kind;
@@ -238,21 +238,4 @@ static void tables_have_names(void)
     g_assert_cmpstr(kt_layer_name(KT_LAYER__COUNT), ==, "?");
     g_assert_false(kt_layer_parse("none", &(KtLayer) { 0 }));
     g_assert_false(kt_error_parse("", &(KtErrorKind) { 0 }));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/names/caches", cache_names },
-        { "/names/caches-grow", caches_grow },
-        { "/names/caches-are-bounded", caches_are_bounded },
-        { "/names/caches-at-chosen-addresses", caches_at_chosen_addresses },
-        { "/names/caches-of-a-state", caches_of_a_state },
-        { "/names/caches-that-were-left-behind", caches_that_were_left_behind },
-        { "/names/caches-of-a-state-that-lies", caches_of_a_state_that_lies },
-        { "/names/tasks", task_names },
-        { "/names/tables", tables_have_names },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

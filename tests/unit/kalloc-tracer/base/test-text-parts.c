@@ -3,7 +3,7 @@
 #include "kalloc-tracer/api/kt-types.h"
 #include "tests/lib/test-main.h"
 
-static void test_parts(void)
+TEST(test_parts, "/text-parts/parts")
 {
     g_autoptr(GString) s = g_string_new(NULL);
 
@@ -12,13 +12,4 @@ static void test_parts(void)
     kt_add_part(s, "%s", "stores only");
     kt_add_part(s, "x");
     g_assert_cmpstr(s->str, ==, "pid 7, stores only, x");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/text-parts/parts", test_parts },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -216,7 +216,7 @@ static void add_under_way(KtTracer *t, uint64_t us, bool undecided)
     g_assert_null(kt_open_calls_add(calls, c));
 }
 
-static void test_same(void)
+TEST(test_same, "/call-journal/same")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -243,7 +243,7 @@ static void test_same(void)
 }
 
 /* Whether a condition on the result wants the call is unknown. */
-static void test_undecided(void)
+TEST(test_undecided, "/call-journal/undecided")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -260,7 +260,7 @@ static void test_undecided(void)
 }
 
 /* As of a time between entry and return, a call is under way. */
-static void test_until(void)
+TEST(test_until, "/call-journal/until")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -279,7 +279,7 @@ static void test_until(void)
     remove_path(path);
 }
 
-static void test_cleared(void)
+TEST(test_cleared, "/call-journal/cleared")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -302,7 +302,7 @@ static void test_cleared(void)
 }
 
 /* Numbers of points are of a boot; so are records. */
-static void test_reset(void)
+TEST(test_reset, "/call-journal/reset")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -321,7 +321,7 @@ static void test_reset(void)
 }
 
 /* Records that were replaced before they were written are counted. */
-static void test_unsaved(void)
+TEST(test_unsaved, "/call-journal/unsaved")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -378,7 +378,7 @@ static bool read_bytes(const uint8_t *bytes, size_t len)
 }
 
 /* Each shorter frame is malformed; a changed byte does no harm. */
-static void test_damaged(void)
+TEST(test_damaged, "/call-journal/damaged")
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
@@ -398,19 +398,4 @@ static void test_damaged(void)
         read_bytes(bytes->data, bytes->len);
         bytes->data[i] ^= 1u << i % 8;
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/call-journal/same", test_same },
-        { "/call-journal/undecided", test_undecided },
-        { "/call-journal/until", test_until },
-        { "/call-journal/cleared", test_cleared },
-        { "/call-journal/reset", test_reset },
-        { "/call-journal/unsaved", test_unsaved },
-        { "/call-journal/damaged", test_damaged },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -95,7 +95,7 @@ static const KtCallPoint *at(const KtCallPoints *p, uint64_t va)
     return s ? kt_point_set_at(s, va) : NULL;
 }
 
-static void names_and_globs(void)
+TEST(names_and_globs, "/call-points/names-and-globs")
 {
     g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
@@ -117,7 +117,7 @@ static void names_and_globs(void)
     kt_call_points_reclaim(p);
 }
 
-static void pages_of_entries(void)
+TEST(pages_of_entries, "/call-points/pages-of-entries")
 {
     g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
@@ -132,7 +132,7 @@ static void pages_of_entries(void)
 }
 
 /* An alias is no point of its own. */
-static void one_point_at_an_address(void)
+TEST(one_point_at_an_address, "/call-points/one-point-at-an-address")
 {
     g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
@@ -145,7 +145,7 @@ static void one_point_at_an_address(void)
                      KT_POINT_WATCH | KT_POINT_FAULT);
 }
 
-static void wrong_requests(void)
+TEST(wrong_requests, "/call-points/wrong-requests")
 {
     g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
@@ -164,7 +164,7 @@ static void wrong_requests(void)
     refuse(p, "drv:x*", "in module drv");
 }
 
-static void too_many_matches(void)
+TEST(too_many_matches, "/call-points/too-many-matches")
 {
     g_autoptr(GString) big = g_string_new("ffffffff81000000 T _stext\n"
                                           "ffffffff81000000 T _text\n");
@@ -186,7 +186,7 @@ static void too_many_matches(void)
 }
 
 /* Pending before the kernel is known; found again where KASLR put it. */
-static void boots(void)
+TEST(boots, "/call-points/boots")
 {
     g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
@@ -208,7 +208,7 @@ static void boots(void)
     g_assert_false(kt_point_names_get(names, (KtPointId) { 2 }, &name));
 }
 
-static void modules(void)
+TEST(modules, "/call-points/modules")
 {
     g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
@@ -245,7 +245,7 @@ static void on_change(void *opaque, bool flush)
     c->flushes += flush;
 }
 
-static void remove_requests(void)
+TEST(remove_requests, "/call-points/remove-requests")
 {
     g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
@@ -277,7 +277,7 @@ static void set_freed(void *opaque)
 }
 
 /* What belongs to a request is freed with it, also if it is refused. */
-static void owned_data(void)
+TEST(owned_data, "/call-points/owned-data")
 {
     g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
@@ -293,21 +293,4 @@ static void owned_data(void)
     spec = (KtPointSpec) { "kfreee", KT_POINT_FAULT, &refused, set_freed };
     g_assert_cmpuint(kt_call_points_add(p, &spec, NULL), ==, 0);
     g_assert_true(refused);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/call-points/names-and-globs", names_and_globs },
-        { "/call-points/pages-of-entries", pages_of_entries },
-        { "/call-points/one-point-at-an-address", one_point_at_an_address },
-        { "/call-points/wrong-requests", wrong_requests },
-        { "/call-points/too-many-matches", too_many_matches },
-        { "/call-points/boots", boots },
-        { "/call-points/modules", modules },
-        { "/call-points/remove-requests", remove_requests },
-        { "/call-points/owned-data", owned_data },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

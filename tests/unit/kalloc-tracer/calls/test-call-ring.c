@@ -59,7 +59,7 @@ static unsigned check_all(const GByteArray *bytes, unsigned first)
     return n;
 }
 
-static void wraps(void)
+TEST(wraps, "/call-ring/wraps")
 {
     KtCallRing *r = kt_call_ring_new(BYTES);
     unsigned dropped = 0;
@@ -80,7 +80,7 @@ static void wraps(void)
 }
 
 /* A reader goes on where it was. What was overwritten meanwhile is skipped. */
-static void a_reader_continues(void)
+TEST(a_reader_continues, "/call-ring/a-reader-continues")
 {
     KtCallRing *r = kt_call_ring_new(BYTES);
     g_autoptr(GByteArray) first = NULL;
@@ -109,7 +109,7 @@ static void a_reader_continues(void)
     kt_call_ring_free(r);
 }
 
-static void cleared(void)
+TEST(cleared, "/call-ring/cleared")
 {
     KtCallRing *r = kt_call_ring_new(BYTES);
     g_autoptr(GByteArray) out = NULL;
@@ -123,15 +123,4 @@ static void cleared(void)
     g_assert_cmpuint(check_all(out, 1), ==, 1);
     g_assert_cmpuint(lost, ==, 0);
     kt_call_ring_free(r);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/call-ring/wraps", wraps },
-        { "/call-ring/a-reader-continues", a_reader_continues },
-        { "/call-ring/cleared", cleared },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -55,7 +55,7 @@ static void read_part(Reading *r)
     r->parts++;
 }
 
-static void test_new_ones(void)
+TEST(test_new_ones, "/calls/new-ones")
 {
     g_autoptr(KtTracer) t = tracer_with(1 << 20);
     Reading r = { .t = t, .more = true };
@@ -81,7 +81,7 @@ static void test_new_ones(void)
 }
 
 /* A part is limited. The vCPUs share it, so that none has to wait. */
-static void test_parts(void)
+TEST(test_parts, "/calls/parts")
 {
     g_autoptr(KtTracer) t = tracer_with(64 << 20);
     Reading r = { .t = t };
@@ -106,7 +106,7 @@ static void test_parts(void)
     g_assert_cmpuint(r.lost, ==, 0);
 }
 
-static void test_overwritten(void)
+TEST(test_overwritten, "/calls/overwritten")
 {
     g_autoptr(KtTracer) t = tracer_with(CPUS * 65536);
     Reading r = { .t = t };
@@ -131,7 +131,7 @@ static void test_overwritten(void)
     g_assert_cmpuint(r.lost, ==, n - 1 - kept);
 }
 
-static void test_entries_of_all_vcpus(void)
+TEST(test_entries_of_all_vcpus, "/calls/entries-of-all-vcpus")
 {
     g_autoptr(KtTracer) t = tracer_with(1 << 16);
     KtCallRecords *r = kt_tracer_calls(t)->records;
@@ -150,16 +150,4 @@ static void test_entries_of_all_vcpus(void)
     kt_call_records_end_boot(r);
     g_assert_cmpuint(kt_call_records_entered(r, seen, &since), ==, 0);
     g_assert_cmpuint(since, ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/calls/new-ones", test_new_ones },
-        { "/calls/parts", test_parts },
-        { "/calls/overwritten", test_overwritten },
-        { "/calls/entries-of-all-vcpus", test_entries_of_all_vcpus },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

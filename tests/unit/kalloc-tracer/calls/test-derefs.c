@@ -42,7 +42,7 @@ static const char *const wrong_syntax[][2] = {
     { "*a->b,a->b,a,ab", NULL },
 };
 
-static void test_syntax(void)
+TEST(test_syntax, "/derefs/syntax")
 {
     g_autofree char *name = g_strnfill(GS_DEREF_EXPR_MAX, 'x');
     g_autofree char *longer = g_strdup_printf("a,%sx", name);
@@ -76,7 +76,7 @@ static const char *const checked[][2] = {
       "call has room for" },
 };
 
-static void test_checked(void)
+TEST(test_checked, "/derefs/checked")
 {
     KtCallFunctions f = {
         .protos = g_ptr_array_new_with_free_func(
@@ -97,7 +97,7 @@ static void test_checked(void)
     g_ptr_array_unref(f.protos);
 }
 
-static void test_no_types(void)
+TEST(test_no_types, "/derefs/no-types")
 {
     KtCallFunctions f = { .protos = g_ptr_array_new(), .why_not = "a copy" };
     KtDerefList *l = kt_deref_list_new("a->b", NULL);
@@ -255,7 +255,7 @@ static void expect(World *w, const char *func, const char *exprs,
     kt_deref_plan_free(p);
 }
 
-static void test_values(void)
+TEST(test_values, "/derefs/values")
 {
     World w = world();
 
@@ -273,7 +273,7 @@ static void test_values(void)
            "*file->f_inode={.i_ino=0x1092,.low=5,.high=5}");
 }
 
-static void test_texts(void)
+TEST(test_texts, "/derefs/texts")
 {
     World w = world();
     char want[100];
@@ -292,7 +292,7 @@ static void test_texts(void)
     expect(&w, "do_filp_open", "name", 0, want);
 }
 
-static void test_result(void)
+TEST(test_result, "/derefs/result")
 {
     World w = world();
 
@@ -307,7 +307,7 @@ static void test_result(void)
 
 /* A call that has not returned has no value of its result; at the return with
  * another plan nothing is added. */
-static void test_not_returned(void)
+TEST(test_not_returned, "/derefs/not-returned")
 {
     g_autoptr(GsPrototype) proto = prototype("do_filp_open");
     KtDerefPlan *p = plan(proto, "name,ret->f_flags");
@@ -330,7 +330,7 @@ static void test_not_returned(void)
 }
 
 /* Each byte of a record may be anything. */
-static void test_damaged(void)
+TEST(test_damaged, "/derefs/damaged")
 {
     g_autoptr(GsPrototype) proto = prototype("vfs_read");
     KtDerefPlan *p = plan(proto, "file->f_inode->i_ino,file->name.name,*pos");
@@ -353,7 +353,7 @@ static void test_damaged(void)
 
 /* ---- the table ----------------------------------------------------------- */
 
-static void test_table(void)
+TEST(test_table, "/derefs/table")
 {
     g_autoptr(GsPrototype) proto = prototype("fput");
     KtDerefTable *t = kt_deref_table_new(NULL);
@@ -383,21 +383,4 @@ static void test_table(void)
     kt_deref_list_free(l);
     kt_deref_list_free(none);
     kt_deref_table_free(t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/derefs/syntax", test_syntax },
-        { "/derefs/checked", test_checked },
-        { "/derefs/no-types", test_no_types },
-        { "/derefs/values", test_values },
-        { "/derefs/texts", test_texts },
-        { "/derefs/result", test_result },
-        { "/derefs/not-returned", test_not_returned },
-        { "/derefs/damaged", test_damaged },
-        { "/derefs/table", test_table },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

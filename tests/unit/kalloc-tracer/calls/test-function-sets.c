@@ -32,7 +32,7 @@ static unsigned count(const KtFunctionSet *set)
     return n;
 }
 
-static void test_groups(void)
+TEST(test_groups, "/function-sets/groups")
 {
     g_autofree char *names = kt_function_set_names();
     unsigned all = 0;
@@ -49,7 +49,7 @@ static void test_groups(void)
     g_assert_cmpuint(all, ==, 102 + 7);     /* @ioremap is in @common_mm, too */
 }
 
-static void test_find(void)
+TEST(test_find, "/function-sets/find")
 {
     const KtFunctionSet *vmm = kt_function_set_find("vmm");
 
@@ -69,7 +69,7 @@ static bool has_word(void *opaque, const char *name)
     return g_strv_contains(words, name);
 }
 
-static void test_resolve(void)
+TEST(test_resolve, "/function-sets/resolve")
 {
     static const char *const words[] = {
         "_copy_from_user", "__arch_copy_from_user", "_copy_to_user",
@@ -90,7 +90,7 @@ static void test_resolve(void)
 
 /* _copy_from_user() of riscv64 calls __asm_copy_from_user(): a driver does
  * not. */
-static void test_resolve_riscv64(void)
+TEST(test_resolve_riscv64, "/function-sets/resolve-riscv64")
 {
     static const char *const words[] = {
         "__asm_copy_from_user", "_copy_from_user", "__asm_copy_to_user",
@@ -107,7 +107,7 @@ static void test_resolve_riscv64(void)
 }
 
 /* Each name is a C identifier, and no row is in the table twice. */
-static void test_rows(void)
+TEST(test_rows, "/function-sets/rows")
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     const KtFunctionSet *set;
@@ -179,7 +179,7 @@ static void check_kernel(const char *path)
     gs_kernel_free(k);
 }
 
-static void test_real_kernels(void)
+TEST(test_real_kernels, "/function-sets/real-kernels")
 {
     const char *list = g_getenv("KA_TEST_KERNELS");
     g_auto(GStrv) paths = NULL;
@@ -192,18 +192,4 @@ static void test_real_kernels(void)
     for (unsigned i = 0; paths[i]; i++) {
         check_kernel(paths[i]);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/function-sets/groups", test_groups },
-        { "/function-sets/find", test_find },
-        { "/function-sets/resolve", test_resolve },
-        { "/function-sets/resolve-riscv64", test_resolve_riscv64 },
-        { "/function-sets/rows", test_rows },
-        { "/function-sets/real-kernels", test_real_kernels },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

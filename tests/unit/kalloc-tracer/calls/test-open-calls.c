@@ -42,7 +42,7 @@ static unsigned leave(KtOpenCalls *o, unsigned cpu, uint64_t sp, uint64_t site)
     return points;
 }
 
-static void nested_calls(void)
+TEST(nested_calls, "/open-calls/nested-calls")
 {
     KtOpenCalls *o = kt_open_calls_new(NULL, 1);
 
@@ -60,7 +60,7 @@ static void nested_calls(void)
 }
 
 /* 1 jumps to 2, which returns for both. */
-static void tail_calls(void)
+TEST(tail_calls, "/open-calls/tail-calls")
 {
     KtOpenCalls *o = kt_open_calls_new(NULL, 1);
 
@@ -72,7 +72,7 @@ static void tail_calls(void)
 
 /* A longjmp, or a task that ended: the same place of the stack is used by the
  * same function again, or by a call that returns elsewhere. */
-static void returns_that_never_come(void)
+TEST(returns_that_never_come, "/open-calls/returns-that-never-come")
 {
     KtOpenCalls *o = kt_open_calls_new(NULL, 1);
 
@@ -87,7 +87,7 @@ static void returns_that_never_come(void)
 
 /* A task enters on vCPU 0 and sleeps; another task, whose stack is elsewhere,
  * enters the same function; the first one returns on vCPU 1. */
-static void task_switches(void)
+TEST(task_switches, "/open-calls/task-switches")
 {
     KtOpenCalls *o = kt_open_calls_new(NULL, 2);
 
@@ -99,7 +99,7 @@ static void task_switches(void)
 }
 
 /* A fault rule makes one of two calls of a tail call return. */
-static void one_point_returns(void)
+TEST(one_point_returns, "/open-calls/one-point-returns")
 {
     KtOpenCalls *o = kt_open_calls_new(NULL, 1);
     KtOpenCall *c;
@@ -116,7 +116,7 @@ static void one_point_returns(void)
     kt_open_calls_free(o);
 }
 
-static void many_calls(void)
+TEST(many_calls, "/open-calls/many-calls")
 {
     KtOpenCalls *o = kt_open_calls_new(NULL, 1);
 
@@ -130,18 +130,4 @@ static void many_calls(void)
     kt_open_calls_clear(o);
     g_assert_cmpuint(kt_open_calls_count(o), ==, 0);
     kt_open_calls_free(o);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/open-calls/nested-calls", nested_calls },
-        { "/open-calls/tail-calls", tail_calls },
-        { "/open-calls/returns-that-never-come", returns_that_never_come },
-        { "/open-calls/task-switches", task_switches },
-        { "/open-calls/one-point-returns", one_point_returns },
-        { "/open-calls/many-calls", many_calls },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -116,7 +116,7 @@ static const struct {
     { "stack(f) || 1", KT_UNKNOWN, KT_YES },
 };
 
-static void conditions(void)
+TEST(conditions, "/watch/conditions")
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
         World w = world();
@@ -132,7 +132,7 @@ static void conditions(void)
 }
 
 /* What is to the right of a false && costs no walk. */
-static void stacks_are_walked_when_needed(void)
+TEST(stacks_are_walked_when_needed, "/watch/stacks-are-walked-when-needed")
 {
     World w = world();
     KtCallFacts facts = facts_of(&w);
@@ -150,7 +150,7 @@ static void stacks_are_walked_when_needed(void)
     kt_watch_free(later);
 }
 
-static void errors_and_durations(void)
+TEST(errors_and_durations, "/watch/errors-and-durations")
 {
     const KtWatchSpec spec = { .functions = "f", .errors = true,
                                .longer_ns = 7000 };
@@ -169,7 +169,7 @@ static void errors_and_durations(void)
     kt_watch_free(watched);
 }
 
-static void calls_of_a_module(void)
+TEST(calls_of_a_module, "/watch/calls-of-a-module")
 {
     const KtWatchSpec spec = { .functions = "f", .module = "my-mod" };
     GsModule module = {
@@ -188,7 +188,8 @@ static void calls_of_a_module(void)
     kt_watch_free(w);
 }
 
-static void an_area_that_another_module_got_is_not_the_module_s(void)
+TEST(an_area_that_another_module_got_is_not_the_module_s,
+     "/watch/an-area-that-another-module-got-is-not-the-module-s")
 {
     const KtWatchSpec spec = { .functions = "f", .module = "mod" };
     const GsModule module = {
@@ -212,19 +213,4 @@ static void an_area_that_another_module_got_is_not_the_module_s(void)
     kt_watch_set_module(w, &module);
     g_assert_true(kt_watch_wants_caller(w, 0x6fff));
     kt_watch_free(w);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/watch/conditions", conditions },
-        { "/watch/stacks-are-walked-when-needed",
-          stacks_are_walked_when_needed },
-        { "/watch/errors-and-durations", errors_and_durations },
-        { "/watch/calls-of-a-module", calls_of_a_module },
-        { "/watch/an-area-that-another-module-got-is-not-the-module-s",
-          an_area_that_another_module_got_is_not_the_module_s },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

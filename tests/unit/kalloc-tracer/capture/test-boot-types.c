@@ -77,7 +77,7 @@ static void refuse(FakeCapture *w)
     g_assert_false(kt_types_fit_task(&w->capture->fit, 0, comm));
 }
 
-static void no_types_is_said_once(void)
+TEST(no_types_is_said_once, "/boot-types/no-types-is-said-once")
 {
     g_autoptr(FakeCapture) w = start(NULL, NULL);
 
@@ -89,7 +89,7 @@ static void no_types_is_said_once(void)
     assert_said(1, "this kernel has no types");
 }
 
-static void own_types_come_first(void)
+TEST(own_types_come_first, "/boot-types/own-types-come-first")
 {
     g_autoptr(GsTypesFile) f = file_of("Linux version 6.0.0-test");
     g_autoptr(GBytes) btf = make_btf();
@@ -102,7 +102,7 @@ static void own_types_come_first(void)
     assert_said(1, "types=FILE is not used");
 }
 
-static void file_of_another_kernel(void)
+TEST(file_of_another_kernel, "/boot-types/file-of-another-kernel")
 {
     g_autoptr(GsTypesFile) f = file_of("Linux version 5.4 of others");
     g_autoptr(FakeCapture) w = start(NULL, f);
@@ -118,7 +118,8 @@ static GsTypesFile *fitting_file(void)
 }
 
 /* What was hooked is hooked again, and no event is missing. */
-static void file_is_used_until_it_is_refused(void)
+TEST(file_is_used_until_it_is_refused,
+     "/boot-types/file-is-used-until-it-is-refused")
 {
     g_autoptr(GsTypesFile) f = fitting_file();
     g_autoptr(FakeCapture) w = start(NULL, f);
@@ -139,7 +140,7 @@ static void file_is_used_until_it_is_refused(void)
 }
 
 /* The next boot tries the file again. */
-static void file_is_tried_at_each_boot(void)
+TEST(file_is_tried_at_each_boot, "/boot-types/file-is-tried-at-each-boot")
 {
     g_autoptr(GsTypesFile) f = fitting_file();
     g_autoptr(FakeCapture) w = start(NULL, f);
@@ -184,7 +185,8 @@ static void expect_journal(bool refused, const char *types)
     remove_path(path);
 }
 
-static void journal_says_where_types_are_from(void)
+TEST(journal_says_where_types_are_from,
+     "/boot-types/journal-says-where-types-are-from")
 {
     expect_journal(false, "file");
     expect_journal(true, "none");
@@ -192,18 +194,7 @@ static void journal_says_where_types_are_from(void)
 
 int main(int argc, char **argv)
 {
-    static const TestCase cases[] = {
-        { "/boot-types/no-types-is-said-once", no_types_is_said_once },
-        { "/boot-types/own-types-come-first", own_types_come_first },
-        { "/boot-types/file-of-another-kernel", file_of_another_kernel },
-        { "/boot-types/file-is-used-until-it-is-refused",
-          file_is_used_until_it_is_refused },
-        { "/boot-types/file-is-tried-at-each-boot",
-          file_is_tried_at_each_boot },
-        { "/boot-types/journal-says-where-types-are-from",
-          journal_says_where_types_are_from },
-    };
-    int rc = test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+    int rc = test_run(argc, argv);
 
     g_free(said);
     return rc;

@@ -39,6 +39,11 @@ static FakeCapture *load(const GByteArray *state, bool file, bool hidden)
 }
 
 /* At once: nothing is missed. */
+/* Saved with kernel=FILE, loaded with it. */
+static const bool with_file[][2] = {
+    { false, false }, { true, true }, { false, true }, { true, false },
+};
+
 static void goes_on(gconstpointer data)
 {
     const bool *file = data;
@@ -54,6 +59,10 @@ static void goes_on(gconstpointer data)
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
     g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 0);
 }
+
+TEST_WITH(goes_on, "/capture-state/without-file", with_file[0])
+TEST_WITH(goes_on, "/capture-state/with-file", with_file[1])
+TEST_WITH(goes_on, "/capture-state/then-with-file", with_file[2])
 
 /* No stopped vCPU maps it. What happened until it was found is a gap: BLOCK
  * may have been freed, and handed out anew. */
@@ -75,8 +84,16 @@ static void found_as_soon_as_it_runs(gconstpointer data)
     g_assert_cmpuint(counter_of(w, KT_CNT_RETIRED_GAP), ==, 1);
 }
 
+TEST_WITH(found_as_soon_as_it_runs, "/capture-state/late", with_file[0])
+TEST_WITH(found_as_soon_as_it_runs, "/capture-state/late-with-file",
+          with_file[1])
+TEST_WITH(found_as_soon_as_it_runs, "/capture-state/late-then-with-file",
+          with_file[2])
+TEST_WITH(found_as_soon_as_it_runs, "/capture-state/late-then-without-file",
+          with_file[3])
+
 /* As above, but what runs is not what was saved. */
-static void another_kernel_runs(void)
+TEST(another_kernel_runs, "/capture-state/another-kernel-runs")
 {
     g_autoptr(GByteArray) state = state_of(false);
     g_autoptr(FakeCapture) w = load(state, false, true);
@@ -90,7 +107,8 @@ static void another_kernel_runs(void)
 }
 
 /* What was saved is certainly not the file's: it cannot be kept up. */
-static void of_another_kernel_than_the_file(void)
+TEST(of_another_kernel_than_the_file,
+     "/capture-state/of-another-kernel-than-the-file")
 {
     g_autoptr(GByteArray) state = NULL;
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
@@ -107,7 +125,7 @@ static void of_another_kernel_than_the_file(void)
 }
 
 /* It is told once when the kernel is nowhere. */
-static void never_found_again(void)
+TEST(never_found_again, "/capture-state/never-found-again")
 {
     g_autoptr(GByteArray) state = state_of(true);
     g_autoptr(FakeCapture) w = load(state, true, true);
@@ -135,9 +153,12 @@ static void blind(gconstpointer data)
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
 }
 
+TEST_WITH(blind, "/capture-state/blind", with_file[0])
+TEST_WITH(blind, "/capture-state/blind-with-file", with_file[1])
+
 /* A call that met a breakpoint before the load is not the one that comes
  * again behind it. */
-static void not_retried_after_a_load(void)
+TEST(not_retried_after_a_load, "/capture-state/not-retried")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
@@ -178,6 +199,10 @@ static void hooks_are_the_kernels_own(gconstpointer file)
         }
     }
 }
+
+TEST_WITH(hooks_are_the_kernels_own, "/capture-state/hooks", with_file[0])
+TEST_WITH(hooks_are_the_kernels_own, "/capture-state/hooks-with-file",
+          with_file[1])
 
 static bool see_report(const KtModuleReport *r, void *opaque)
 {
@@ -222,6 +247,11 @@ static void modules_came_before(gconstpointer hidden)
     remove_path(path);
 }
 
+TEST_WITH(modules_came_before, "/capture-state/modules-came-before",
+          with_file[0])
+TEST_WITH(modules_came_before, "/capture-state/modules-came-before-late",
+          with_file[1])
+
 static bool is_loaded(KtTracer *t, const char *name)
 {
     bool loaded;
@@ -233,7 +263,7 @@ static bool is_loaded(KtTracer *t, const char *name)
 }
 
 /* By the file, too, which makes no reports of them. */
-static void unloaded_modules_are_named(void)
+TEST(unloaded_modules_are_named, "/capture-state/unloaded-modules")
 {
     char *path = new_path();
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
@@ -302,7 +332,7 @@ static FakeCapture *plain_world(void)
 
 /* In a new process only what runs tells, which need not be where the
  * architecture has Linux. In the same one it is the one that ran. */
-static void a_profiles_kernel_is_found_late(void)
+TEST(a_profiles_kernel_is_found_late, "/capture-state/a-profiles-kernel")
 {
     g_autoptr(FakeCapture) w = plain_world();
     g_autoptr(GByteArray) state = NULL;
@@ -321,48 +351,4 @@ static void a_profiles_kernel_is_found_late(void)
     g_assert_null(test_qemu_load(state));
     g_assert_true(kt_capture_found(w->capture));
     g_assert_cmpuint(counter_of(w, KT_CNT_GAPS), ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    /* Saved with kernel=FILE, loaded with it. */
-    static const bool with_file[][2] = {
-        { false, false }, { true, true }, { false, true }, { true, false },
-    };
-    static const TestCase cases[] = {
-        { "/capture-state/without-file",
-          .data_fn = goes_on, .data = with_file[0] },
-        { "/capture-state/with-file",
-          .data_fn = goes_on, .data = with_file[1] },
-        { "/capture-state/then-with-file",
-          .data_fn = goes_on, .data = with_file[2] },
-        { "/capture-state/late",
-          .data_fn = found_as_soon_as_it_runs, .data = with_file[0] },
-        { "/capture-state/late-with-file",
-          .data_fn = found_as_soon_as_it_runs, .data = with_file[1] },
-        { "/capture-state/late-then-with-file",
-          .data_fn = found_as_soon_as_it_runs, .data = with_file[2] },
-        { "/capture-state/late-then-without-file",
-          .data_fn = found_as_soon_as_it_runs, .data = with_file[3] },
-        { "/capture-state/another-kernel-runs", another_kernel_runs },
-        { "/capture-state/of-another-kernel-than-the-file",
-          of_another_kernel_than_the_file },
-        { "/capture-state/never-found-again", never_found_again },
-        { "/capture-state/blind", .data_fn = blind, .data = with_file[0] },
-        { "/capture-state/blind-with-file",
-          .data_fn = blind, .data = with_file[1] },
-        { "/capture-state/not-retried", not_retried_after_a_load },
-        { "/capture-state/hooks",
-          .data_fn = hooks_are_the_kernels_own, .data = with_file[0] },
-        { "/capture-state/hooks-with-file",
-          .data_fn = hooks_are_the_kernels_own, .data = with_file[1] },
-        { "/capture-state/modules-came-before",
-          .data_fn = modules_came_before, .data = with_file[0] },
-        { "/capture-state/modules-came-before-late",
-          .data_fn = modules_came_before, .data = with_file[1] },
-        { "/capture-state/unloaded-modules", unloaded_modules_are_named },
-        { "/capture-state/a-profiles-kernel", a_profiles_kernel_is_found_late },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

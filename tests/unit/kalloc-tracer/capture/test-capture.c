@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static void calls_become_events(void)
+TEST(calls_become_events, "/capture/calls-become-events")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -27,7 +27,7 @@ static void calls_become_events(void)
 
 /* Freeing NULL is right and an error pointer never is; but kmem_cache_free()
  * takes no NULL, and vfree() no ZERO_SIZE_PTR. */
-static void what_is_no_memory(void)
+TEST(what_is_no_memory, "/capture/what-is-no-memory")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -48,7 +48,8 @@ static void what_is_no_memory(void)
 
 /* A function that reads its block mostly dies at an error pointer. If it does
  * not, the kfree() that it calls or jumps to is the same error. */
-static void error_pointers_of_functions_that_read(void)
+TEST(error_pointers_of_functions_that_read,
+     "/capture/error-pointers-of-functions-that-read")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     const uint64_t bad = (uint64_t)-12;
@@ -74,7 +75,7 @@ static void error_pointers_of_functions_that_read(void)
 
 /* A block has one address, whatever tag the pointer to it has: the tag changes
  * with each life, and the kernel itself may free without it. */
-static void pointers_with_tags(void)
+TEST(pointers_with_tags, "/capture/pointers-with-tags")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -105,7 +106,7 @@ static void pointers_with_tags(void)
 
 /* What a bulk allocation takes back was never handed out, and may have had a
  * life before. */
-static void bulk_allocation_that_fails(void)
+TEST(bulk_allocation_that_fails, "/capture/bulk-allocation-that-fails")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -120,7 +121,8 @@ static void bulk_allocation_that_fails(void)
 }
 
 /* Who was inside the allocator all the time is handed what was freed since. */
-static void calls_under_way_when_switched_on(void)
+TEST(calls_under_way_when_switched_on,
+     "/capture/calls-under-way-when-switched-on")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -139,7 +141,7 @@ static void calls_under_way_when_switched_on(void)
 }
 
 /* They are no events, leave nothing behind, and none is counted as lost. */
-static void calls_while_off(void)
+TEST(calls_while_off, "/capture/calls-while-off")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     KtHookId id = kt_hook_table_find(kt_tracer_hooks(w->t), "__kmalloc");
@@ -169,7 +171,7 @@ static void lose_kmalloc(FakeCapture *w)
 }
 
 /* It is handed what another vCPU frees meanwhile, and frees it. */
-static void what_a_lost_call_hands_out(void)
+TEST(what_a_lost_call_hands_out, "/capture/what-a-lost-call-hands-out")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -190,7 +192,7 @@ static void what_a_lost_call_hands_out(void)
 }
 
 /* Of those that are lost while nothing is recorded one may matter later. */
-static void calls_lost_while_off(void)
+TEST(calls_lost_while_off, "/capture/calls-lost-while-off")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -210,7 +212,7 @@ static void calls_lost_while_off(void)
 }
 
 /* Its loading fails, or free_module() has told of it before: once is enough. */
-static void modules_go_once(void)
+TEST(modules_go_once, "/capture/modules-go-once")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     const GsKernel *k;
@@ -234,7 +236,7 @@ static void append_moment(void *opaque, KtMoment moment, const char *module)
 }
 
 /* Who wants to know is called once for each boot and each unload. */
-static void moments(void)
+TEST(moments, "/capture/moments")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GString) seen = g_string_new(NULL);
@@ -251,7 +253,7 @@ static void moments(void)
 
 /* The map was lost with all that was allocated before. What boots then is
  * seen from its first allocation on. */
-static void reset_of_what_was_lost(void)
+TEST(reset_of_what_was_lost, "/capture/reset-of-what-was-lost")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
@@ -284,9 +286,15 @@ static void started_after_a_load(gconstpointer file)
     g_assert_cmpuint(stats_of(w).errors, ==, 1);
 }
 
+static const bool file[] = { false, true };
+
+TEST_WITH(started_after_a_load, "/capture/started-after-a-load", &file[0])
+TEST_WITH(started_after_a_load, "/capture/started-after-a-load-with-file",
+          &file[1])
+
 /* A function that the guest traces jumped to kmalloc(), which returns to the
  * tracer then. No types say where the true return address is. */
-static void returns_to_a_tracer(void)
+TEST(returns_to_a_tracer, "/capture/returns-to-a-tracer")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     const uint64_t ra = RETURN_TO_HANDLER;
@@ -304,32 +312,4 @@ static void returns_to_a_tracer(void)
     run_kfree(w, BLOCK);
     g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const bool file[] = { false, true };
-    static const TestCase cases[] = {
-        { "/capture/calls-become-events", calls_become_events },
-        { "/capture/what-is-no-memory", what_is_no_memory },
-        { "/capture/error-pointers-of-functions-that-read",
-          error_pointers_of_functions_that_read },
-        { "/capture/pointers-with-tags", pointers_with_tags },
-        { "/capture/bulk-allocation-that-fails", bulk_allocation_that_fails },
-        { "/capture/calls-under-way-when-switched-on",
-          calls_under_way_when_switched_on },
-        { "/capture/calls-while-off", calls_while_off },
-        { "/capture/what-a-lost-call-hands-out", what_a_lost_call_hands_out },
-        { "/capture/calls-lost-while-off", calls_lost_while_off },
-        { "/capture/modules-go-once", modules_go_once },
-        { "/capture/moments", moments },
-        { "/capture/returns-to-a-tracer", returns_to_a_tracer },
-        { "/capture/reset-of-what-was-lost", reset_of_what_was_lost },
-        { "/capture/started-after-a-load",
-          .data_fn = started_after_a_load, .data = &file[0] },
-        { "/capture/started-after-a-load-with-file",
-          .data_fn = started_after_a_load, .data = &file[1] },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -27,7 +27,7 @@ static void check_kfree(FakeCapture *w)
     g_assert_cmpuint(info_of(w).blocks, ==, 0);
 }
 
-static void test_no_types(void)
+TEST(test_no_types, "/delay-free/no-types")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -38,7 +38,7 @@ static void test_no_types(void)
     check_kfree(w);
 }
 
-static void test_off(void)
+TEST(test_off, "/delay-free/off")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -62,7 +62,7 @@ static KtWritten write_two(const FakeCapture *w, unsigned refused)
     return kt_vcpu_write_regs(&w->capture->vcpu[0], to, KT_VCPU_WRITES);
 }
 
-static void test_all_or_none(void)
+TEST(test_all_or_none, "/delay-free/all-or-none")
 {
     static const struct {
         unsigned refused;
@@ -83,15 +83,4 @@ static void test_all_or_none(void)
         g_assert_cmphex(*test_qemu_reg(GS_REG_ARG0), ==, rows[i].arg0);
     }
     test_qemu_write(0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/delay-free/no-types", test_no_types },
-        { "/delay-free/off", test_off },
-        { "/delay-free/all-or-none", test_all_or_none },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -24,7 +24,7 @@ static uint32_t add(FakeCapture *w, const KtFaultSpec *spec)
 
 static const KtFaultSpec all = { .what = "not_hooked", .value = "-12" };
 
-static void fails(void)
+TEST(fails, "/inject-fault/fails")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     uint64_t sp;
@@ -42,7 +42,7 @@ static void fails(void)
 }
 
 /* A hook at the same address does not see the call: nothing is pending. */
-static void hooked_functions(void)
+TEST(hooked_functions, "/inject-fault/hooked-functions")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     uint32_t id;
@@ -63,7 +63,7 @@ static void hooked_functions(void)
     g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
 }
 
-static void stops(void)
+TEST(stops, "/inject-fault/stops")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -83,7 +83,7 @@ static void stops(void)
 }
 
 /* The first instruction is a breakpoint, whose handler repeats the entry. */
-static void trapped_entries(void)
+TEST(trapped_entries, "/inject-fault/trapped-entries")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -107,7 +107,7 @@ static void add_stop(void *w)
 
 /* A watched function gets a rule while a vCPU runs code that was translated
  * before: QEMU does not let that code leave. */
-static void older_code(void)
+TEST(older_code, "/inject-fault/older-code")
 {
     const KtWatchSpec watched = { .functions = "not_hooked" };
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
@@ -125,7 +125,7 @@ static void older_code(void)
     g_assert_cmphex(test_qemu_left(), ==, NOT_HOOKED);
 }
 
-static void no_rules(void)
+TEST(no_rules, "/inject-fault/no-rules")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -137,7 +137,7 @@ static void no_rules(void)
     g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 0);
 }
 
-static void a_new_boot(void)
+TEST(a_new_boot, "/inject-fault/a-new-boot")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -149,19 +149,4 @@ static void a_new_boot(void)
     test_qemu_run(START);
     call(w, 2, NOT_HOOKED, 1);
     g_assert_cmphex(test_qemu_left(), !=, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/inject-fault/fails", fails },
-        { "/inject-fault/hooked-functions", hooked_functions },
-        { "/inject-fault/stops", stops },
-        { "/inject-fault/trapped-entries", trapped_entries },
-        { "/inject-fault/older-code", older_code },
-        { "/inject-fault/no-rules", no_rules },
-        { "/inject-fault/a-new-boot", a_new_boot },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

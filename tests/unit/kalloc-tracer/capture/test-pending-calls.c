@@ -19,7 +19,7 @@ static void push(KtPendingCalls *c, KtPendingCall call, unsigned want_stale)
     g_assert_cmpuint(stale, ==, want_stale);
 }
 
-static void returns_match_out_of_order(void)
+TEST(returns_match_out_of_order, "/calls/returns-match-out-of-order")
 {
     KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall out;
@@ -34,7 +34,7 @@ static void returns_match_out_of_order(void)
     kt_pending_calls_free(c);
 }
 
-static void tail_called_share_a_return(void)
+TEST(tail_called_share_a_return, "/calls/tail-called-share-a-return")
 {
     KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall out;
@@ -49,7 +49,7 @@ static void tail_called_share_a_return(void)
     kt_pending_calls_free(c);
 }
 
-static void other_return_address_is_foreign(void)
+TEST(other_return_address_is_foreign, "/calls/other-return-address-is-foreign")
 {
     KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall out;
@@ -61,7 +61,8 @@ static void other_return_address_is_foreign(void)
     kt_pending_calls_free(c);
 }
 
-static void reused_stack_drops_the_stale_call(void)
+TEST(reused_stack_drops_the_stale_call,
+     "/calls/reused-stack-drops-the-stale-call")
 {
     KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall out;
@@ -75,7 +76,8 @@ static void reused_stack_drops_the_stale_call(void)
     kt_pending_calls_free(c);
 }
 
-static void a_full_bucket_gives_up_its_oldest(void)
+TEST(a_full_bucket_gives_up_its_oldest,
+     "/calls/full-bucket-gives-up-its-oldest")
 {
     KtPendingCalls *c = kt_pending_calls_new();
     unsigned kept = 0, stale, pushed = 0;
@@ -95,7 +97,7 @@ static void a_full_bucket_gives_up_its_oldest(void)
     kt_pending_calls_free(c);
 }
 
-static void clear_forgets(void)
+TEST(clear_forgets, "/calls/clear-forgets")
 {
     KtPendingCalls *c = kt_pending_calls_new();
 
@@ -136,7 +138,7 @@ static void unpack_some(void *opaque, GsBytes *u, const KtIdMap *ids)
 }
 
 /* More of them than have a place of their own, and one as large as can be. */
-static void a_state_has_all(void)
+TEST(a_state_has_all, "/calls/state-has-all")
 {
     const KtPendingCall large = {
         UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
@@ -162,7 +164,7 @@ static void a_state_has_all(void)
 }
 
 /* Access checks ask which cache a call was given, until it returns. */
-static void a_call_is_found_until_it_returns(void)
+TEST(a_call_is_found_until_it_returns, "/calls/found-until-it-returns")
 {
     KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall call = call_at(0x1000, 0xa, 1), out = { 0 };
@@ -187,7 +189,7 @@ static void a_call_is_found_until_it_returns(void)
 }
 
 /* A smaller bound than that of the VM which was saved. */
-static void a_state_tells_what_it_lost(void)
+TEST(a_state_tells_what_it_lost, "/calls/state-tells-what-it-lost")
 {
     KtBudget *b = kt_budget_new(KT_BUDGET_MIN);
     KtPendingCalls *c = kt_pending_calls_new();
@@ -209,32 +211,11 @@ static void a_state_tells_what_it_lost(void)
 }
 
 /* A table that is full has no more; to push what cannot stay takes long. */
-static void a_state_has_no_more_than_fit(void)
+TEST(a_state_has_no_more_than_fit, "/calls/state-has-no-more-than-fit")
 {
     KtPendingCalls *c = kt_pending_calls_new();
 
     check_most(unpack, c, 128 * (3 + 2048), "the number of calls is 262529, "
                "at most 262528 is possible");
     kt_pending_calls_free(c);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/calls/returns-match-out-of-order", returns_match_out_of_order },
-        { "/calls/tail-called-share-a-return", tail_called_share_a_return },
-        { "/calls/other-return-address-is-foreign",
-          other_return_address_is_foreign },
-        { "/calls/reused-stack-drops-the-stale-call",
-          reused_stack_drops_the_stale_call },
-        { "/calls/full-bucket-gives-up-its-oldest",
-          a_full_bucket_gives_up_its_oldest },
-        { "/calls/found-until-it-returns", a_call_is_found_until_it_returns },
-        { "/calls/clear-forgets", clear_forgets },
-        { "/calls/state-has-all", a_state_has_all },
-        { "/calls/state-tells-what-it-lost", a_state_tells_what_it_lost },
-        { "/calls/state-has-no-more-than-fit", a_state_has_no_more_than_fit },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

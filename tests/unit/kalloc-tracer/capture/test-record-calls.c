@@ -29,7 +29,7 @@ static uint64_t entered(FakeCapture *w)
     return counter_of(w, KT_CNT_CALLS_ENTERED);
 }
 
-static void a_function_without_hook(void)
+TEST(a_function_without_hook, "/record-calls/a-function-without-hook")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     uint32_t id;
@@ -46,7 +46,7 @@ static void a_function_without_hook(void)
     g_assert_cmpuint(entered(w), ==, 2);
 }
 
-static void a_function_with_hook(void)
+TEST(a_function_with_hook, "/record-calls/a-function-with-hook")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -61,7 +61,7 @@ static void a_function_with_hook(void)
 
 /* A breakpoint at the entry: the function is entered once, although its first
  * instruction runs twice. A kprobe stays there: each entry counts. */
-static void trapped_entries(void)
+TEST(trapped_entries, "/record-calls/trapped-entries")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -96,7 +96,7 @@ static uint64_t callbacks(FakeCapture *w)
 
 /* Before anything is watched, and after it is not watched any more, the same
  * code has callbacks: also where calls returned that were recorded. */
-static void nothing_is_left(void)
+TEST(nothing_is_left, "/record-calls/nothing-is-left")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     uint64_t before;
@@ -115,7 +115,7 @@ static void nothing_is_left(void)
     g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_RECORDED), ==, 4);
 }
 
-static void a_new_boot(void)
+TEST(a_new_boot, "/record-calls/a-new-boot")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -139,7 +139,7 @@ static KtCallsStats calls_of(FakeCapture *w)
 
 /* After the last request is deleted, a return searches no calls, and none are
  * kept for it. */
-static void nothing_is_watched_any_more(void)
+TEST(nothing_is_watched_any_more, "/record-calls/nothing-is-watched-any-more")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     const KtCalls *calls = kt_tracer_calls(w->t);
@@ -160,19 +160,4 @@ static void nothing_is_watched_any_more(void)
     call(w, 2, NOT_HOOKED, 1);
     leave_kmalloc(w, 2, 0);
     g_assert_cmpuint(calls_of(w).kept, ==, 1);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/record-calls/a-function-without-hook", a_function_without_hook },
-        { "/record-calls/a-function-with-hook", a_function_with_hook },
-        { "/record-calls/trapped-entries", trapped_entries },
-        { "/record-calls/nothing-is-left", nothing_is_left },
-        { "/record-calls/a-new-boot", a_new_boot },
-        { "/record-calls/nothing-is-watched-any-more",
-          nothing_is_watched_any_more },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

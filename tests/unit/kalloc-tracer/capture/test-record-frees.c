@@ -51,17 +51,20 @@ static void freed_in_an_interrupt(unsigned atomic)
     g_assert_cmpuint(errors(w), ==, 1);
 }
 
-static void the_worker_ends_what_vfree_queued_by_a_call(void)
+TEST(the_worker_ends_what_vfree_queued_by_a_call,
+     "/vfree/the-worker-ends-what-vfree-queued-by-a-call")
 {
     freed_in_an_interrupt(IN_VFREE);
 }
 
-static void the_worker_ends_what_vfree_queued_by_a_jump(void)
+TEST(the_worker_ends_what_vfree_queued_by_a_jump,
+     "/vfree/the-worker-ends-what-vfree-queued-by-a-jump")
 {
     freed_in_an_interrupt(2);
 }
 
-static void two_calls_from_elsewhere_are_a_double_free(void)
+TEST(two_calls_from_elsewhere_are_a_double_free,
+     "/vfree/two-calls-from-elsewhere-are-a-double-free")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -70,7 +73,8 @@ static void two_calls_from_elsewhere_are_a_double_free(void)
     g_assert_cmpuint(errors(w), ==, 1);
 }
 
-static void what_is_queued_after_its_free_is_an_error(void)
+TEST(what_is_queued_after_its_free_is_an_error,
+     "/vfree/what-is-queued-after-its-free-is-an-error")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -81,7 +85,8 @@ static void what_is_queued_after_its_free_is_an_error(void)
     g_assert_cmpuint(errors(w), ==, 1);
 }
 
-static void what_was_queued_is_freed_by_the_worker(void)
+TEST(what_was_queued_is_freed_by_the_worker,
+     "/vfree/what-was-queued-is-freed-by-the-worker")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -93,7 +98,8 @@ static void what_was_queued_is_freed_by_the_worker(void)
     g_assert_cmpuint(counter_of(w, KT_CNT_FREE_DEFERRED), ==, 0);
 }
 
-static void an_unknown_area_is_an_invalid_free(void)
+TEST(an_unknown_area_is_an_invalid_free,
+     "/vfree/an-unknown-area-is-an-invalid-free")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -112,7 +118,8 @@ static void vmap(FakeCapture *w, uint64_t flags)
     leave_kmalloc(w, 0, AREA + 0x10000);
 }
 
-static void an_area_that_owns_its_pages_is_a_block(void)
+TEST(an_area_that_owns_its_pages_is_a_block,
+     "/vmap/an-area-that-owns-its-pages-is-a-block")
 {
     g_autoptr(FakeCapture) w = started();
     KtBlock b;
@@ -132,7 +139,7 @@ static void an_area_that_owns_its_pages_is_a_block(void)
     g_assert_cmpuint(errors(w), ==, 0);
 }
 
-static void another_area_is_none(void)
+TEST(another_area_is_none, "/vmap/another-area-is-none")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -143,7 +150,8 @@ static void another_area_is_none(void)
 }
 
 /* The kernel removes the area, and its pages are lost. */
-static void an_area_of_vmalloc_is_not_for_vunmap(void)
+TEST(an_area_of_vmalloc_is_not_for_vunmap,
+     "/vmap/an-area-of-vmalloc-is-not-for-vunmap")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -153,7 +161,7 @@ static void an_area_of_vmalloc_is_not_for_vunmap(void)
 }
 
 /* Although vmap() made blocks: those have no gfp flags. */
-static void vmap_has_no_gfp_flags(void)
+TEST(vmap_has_no_gfp_flags, "/vmap/has-no-gfp-flags")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -168,7 +176,8 @@ static void vmap_has_no_gfp_flags(void)
 }
 
 /* What is no area is refused. */
-static void a_block_of_kmalloc_is_not_for_vunmap(void)
+TEST(a_block_of_kmalloc_is_not_for_vunmap,
+     "/vmap/a-block-of-kmalloc-is-not-for-vunmap")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -182,7 +191,8 @@ static void a_block_of_kmalloc_is_not_for_vunmap(void)
 
 /* ---- kvfree_rcu_cb() ----------------------------------------------------- */
 
-static void the_callback_frees_what_contains_its_argument(void)
+TEST(the_callback_frees_what_contains_its_argument,
+     "/rcu-callback/frees-what-contains-its-argument")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -197,7 +207,8 @@ static void the_callback_frees_what_contains_its_argument(void)
 }
 
 /* vfree() follows, with an event of its own. */
-static void the_callback_leaves_vmalloc_to_vfree(void)
+TEST(the_callback_leaves_vmalloc_to_vfree,
+     "/rcu-callback/leaves-vmalloc-to-vfree")
 {
     g_autoptr(FakeCapture) w = started();
 
@@ -219,7 +230,8 @@ static FakeCapture *started_without(const char *words)
     return w;
 }
 
-static void areas_of_a_missing_vmalloc_are_not_judged(void)
+TEST(areas_of_a_missing_vmalloc_are_not_judged,
+     "/coverage/areas-of-a-missing-vmalloc")
 {
     g_autoptr(FakeCapture) w = started_without("symbol:__vmalloc_node_range");
 
@@ -231,7 +243,8 @@ static void areas_of_a_missing_vmalloc_are_not_judged(void)
     g_assert_cmpuint(errors(w), ==, 1);
 }
 
-static void objects_of_a_missing_kmalloc_are_not_judged(void)
+TEST(objects_of_a_missing_kmalloc_are_not_judged,
+     "/coverage/objects-of-a-missing-kmalloc")
 {
     g_autoptr(FakeCapture) w = started_without("symbol:kmem_cache_alloc");
 
@@ -243,7 +256,8 @@ static void objects_of_a_missing_kmalloc_are_not_judged(void)
     g_assert_cmpuint(counter_of(w, KT_CNT_FREE_UNHOOKED), ==, 2);
 }
 
-static void memory_that_a_missing_function_frees_is_not_judged(void)
+TEST(memory_that_a_missing_function_frees_is_not_judged,
+     "/coverage/memory-that-a-missing-function-frees")
 {
     g_autoptr(FakeCapture) w = started_without("symbol:kmem_cache_free");
 
@@ -268,7 +282,7 @@ static FakeCapture *started_without_worker(void)
     return w;
 }
 
-static void one_more_vfree_is_not_judged(void)
+TEST(one_more_vfree_is_not_judged, "/vfree/one-more-vfree-is-not-judged")
 {
     g_autoptr(FakeCapture) w = started_without_worker();
 
@@ -281,7 +295,7 @@ static void one_more_vfree_is_not_judged(void)
     g_assert_cmpuint(errors(w), ==, 1);
 }
 
-static void vfree_atomic_is_the_free_then(void)
+TEST(vfree_atomic_is_the_free_then, "/vfree/vfree-atomic-is-the-free-then")
 {
     g_autoptr(FakeCapture) w = started_without_worker();
 
@@ -294,45 +308,4 @@ static void vfree_atomic_is_the_free_then(void)
     call(w, IN_WORKER, VFREE, AREA);
     g_assert_cmpuint(live(w), ==, 0);
     g_assert_cmpuint(errors(w), ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/vfree/the-worker-ends-what-vfree-queued-by-a-call",
-          the_worker_ends_what_vfree_queued_by_a_call },
-        { "/vfree/the-worker-ends-what-vfree-queued-by-a-jump",
-          the_worker_ends_what_vfree_queued_by_a_jump },
-        { "/vfree/two-calls-from-elsewhere-are-a-double-free",
-          two_calls_from_elsewhere_are_a_double_free },
-        { "/vfree/what-is-queued-after-its-free-is-an-error",
-          what_is_queued_after_its_free_is_an_error },
-        { "/vfree/what-was-queued-is-freed-by-the-worker",
-          what_was_queued_is_freed_by_the_worker },
-        { "/vfree/an-unknown-area-is-an-invalid-free",
-          an_unknown_area_is_an_invalid_free },
-        { "/vmap/an-area-that-owns-its-pages-is-a-block",
-          an_area_that_owns_its_pages_is_a_block },
-        { "/vmap/another-area-is-none", another_area_is_none },
-        { "/vmap/an-area-of-vmalloc-is-not-for-vunmap",
-          an_area_of_vmalloc_is_not_for_vunmap },
-        { "/vmap/has-no-gfp-flags", vmap_has_no_gfp_flags },
-        { "/vmap/a-block-of-kmalloc-is-not-for-vunmap",
-          a_block_of_kmalloc_is_not_for_vunmap },
-        { "/rcu-callback/frees-what-contains-its-argument",
-          the_callback_frees_what_contains_its_argument },
-        { "/rcu-callback/leaves-vmalloc-to-vfree",
-          the_callback_leaves_vmalloc_to_vfree },
-        { "/coverage/areas-of-a-missing-vmalloc",
-          areas_of_a_missing_vmalloc_are_not_judged },
-        { "/coverage/objects-of-a-missing-kmalloc",
-          objects_of_a_missing_kmalloc_are_not_judged },
-        { "/coverage/memory-that-a-missing-function-frees",
-          memory_that_a_missing_function_frees_is_not_judged },
-        { "/vfree/one-more-vfree-is-not-judged", one_more_vfree_is_not_judged },
-        { "/vfree/vfree-atomic-is-the-free-then",
-          vfree_atomic_is_the_free_then },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -7,7 +7,7 @@
 #include "kalloc-tracer/capture/return-sites.h"
 #include "tests/lib/empty-snapshot.h"
 
-static void added_once_found_always(void)
+TEST(added_once_found_always, "/sites/added-once-found-always")
 {
     KtReturnSites *s = kt_return_sites_new();
     bool added;
@@ -30,7 +30,7 @@ static void added_once_found_always(void)
     kt_return_sites_free(s);
 }
 
-static void a_site_is_ready_when_said_so(void)
+TEST(a_site_is_ready_when_said_so, "/sites/a-site-is-ready-when-said-so")
 {
     KtReturnSites *s = kt_return_sites_new();
     bool added;
@@ -47,7 +47,7 @@ static void a_site_is_ready_when_said_so(void)
 
 /* A site of call points is one until there are no points; then it is ready for
  * nobody. A site of hooks stays, with its wrapper, whoever added it. */
-static void points_end(void)
+TEST(points_end, "/sites/points-end")
 {
     KtReturnSites *s = kt_return_sites_new();
     const uint64_t both = 0xffffffff81000010, point = 0xffffffff81000020;
@@ -76,7 +76,7 @@ static void points_end(void)
     kt_return_sites_free(s);
 }
 
-static void a_block_is_known_once_noted(void)
+TEST(a_block_is_known_once_noted, "/sites/a-block-is-known-once-noted")
 {
     KtReturnSites *s = kt_return_sites_new();
 
@@ -88,7 +88,7 @@ static void a_block_is_known_once_noted(void)
     kt_return_sites_free(s);
 }
 
-static void a_site_knows_who_returns_there(void)
+TEST(a_site_knows_who_returns_there, "/sites/a-site-knows-who-returns-there")
 {
     KtReturnSites *s = kt_return_sites_new();
     bool added;
@@ -105,7 +105,7 @@ static void a_site_knows_who_returns_there(void)
     kt_return_sites_free(s);
 }
 
-static void address_zero_is_none(void)
+TEST(address_zero_is_none, "/sites/address-zero-is-none")
 {
     KtReturnSites *s = kt_return_sites_new();
     bool added;
@@ -115,7 +115,7 @@ static void address_zero_is_none(void)
     kt_return_sites_free(s);
 }
 
-static void a_full_table_refuses(void)
+TEST(a_full_table_refuses, "/sites/full-table-refuses")
 {
     KtReturnSites *s = kt_return_sites_new();
     unsigned n = 0;
@@ -147,7 +147,7 @@ static gpointer add_many(gpointer data)
     return NULL;
 }
 
-static void threads_agree(void)
+TEST(threads_agree, "/sites/threads-agree")
 {
     KtReturnSites *s = kt_return_sites_new();
     GThread *thread[4];
@@ -168,7 +168,7 @@ static void unpack(void *s, GsBytes *u, const KtIdMap *ids)
     kt_return_sites_unpack(s, u, ids);
 }
 
-static void a_state_has_all(void)
+TEST(a_state_has_all, "/sites/state-has-all")
 {
     KtReturnSites *s = kt_return_sites_new(), *to = kt_return_sites_new();
     g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -197,30 +197,11 @@ static void a_state_has_all(void)
     kt_return_sites_free(to);
 }
 
-static void a_state_has_no_more_than_fit(void)
+TEST(a_state_has_no_more_than_fit, "/sites/state-has-no-more-than-fit")
 {
     KtReturnSites *s = kt_return_sites_new();
 
     check_most(unpack, s, 1 << 17, "the number of return sites is 131073, at "
                "most 131072 is possible");
     kt_return_sites_free(s);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/sites/added-once-found-always", added_once_found_always },
-        { "/sites/a-site-is-ready-when-said-so", a_site_is_ready_when_said_so },
-        { "/sites/points-end", points_end },
-        { "/sites/a-block-is-known-once-noted", a_block_is_known_once_noted },
-        { "/sites/a-site-knows-who-returns-there",
-          a_site_knows_who_returns_there },
-        { "/sites/address-zero-is-none", address_zero_is_none },
-        { "/sites/full-table-refuses", a_full_table_refuses },
-        { "/sites/threads-agree", threads_agree },
-        { "/sites/state-has-all", a_state_has_all },
-        { "/sites/state-has-no-more-than-fit", a_state_has_no_more_than_fit },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -32,7 +32,7 @@ static void check_refused(const FakeCapture *w)
     g_assert_false(has_callback());
 }
 
-static void test_wanted_before(void)
+TEST(test_wanted_before, "/watch-access/wanted-before")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -47,7 +47,7 @@ static void test_wanted_before(void)
     check_refused(w);
 }
 
-static void test_wanted_later(void)
+TEST(test_wanted_later, "/watch-access/wanted-later")
 {
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
 
@@ -58,14 +58,4 @@ static void test_wanted_later(void)
     g_assert_true(kt_access_disarm(w->t));
     g_assert_null(info_of(w).why_not);
     g_assert_false(has_callback());
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/watch-access/wanted-before", test_wanted_before },
-        { "/watch-access/wanted-later", test_wanted_later },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -64,7 +64,7 @@ static FakeCapture *begin(void)
     return w;
 }
 
-static void test_bytes(void)
+TEST(test_bytes, "/watch-block/bytes")
 {
     g_autoptr(FakeCapture) w = begin();
     KtBlockAccess a;
@@ -90,7 +90,7 @@ static void test_bytes(void)
     g_assert_true(a.va == BLOCK + 60 && a.len == 4);
 }
 
-static void test_stop(void)
+TEST(test_stop, "/watch-block/stop")
 {
     g_autoptr(FakeCapture) w = begin();
 
@@ -107,7 +107,7 @@ static void test_stop(void)
 }
 
 /* Both pages of a block that is on two are trapped. */
-static void test_pages(void)
+TEST(test_pages, "/watch-block/pages")
 {
     g_autoptr(FakeCapture) w = begin();
 
@@ -122,7 +122,7 @@ static void test_pages(void)
 }
 
 /* lock incl (%rax) is a load and a store where there is one vCPU. */
-static void test_half(void)
+TEST(test_half, "/watch-block/half")
 {
     static const uint8_t insn[] = { 0xf0, 0xff, 0x00 };
     g_autoptr(FakeCapture) w = begin();
@@ -136,7 +136,7 @@ static void test_half(void)
 }
 
 /* A frame of an exception, that no instruction pushed. */
-static void test_unknown(void)
+TEST(test_unknown, "/watch-block/unknown")
 {
     g_autoptr(FakeCapture) w = begin();
 
@@ -147,7 +147,7 @@ static void test_unknown(void)
 }
 
 /* The block is still watched after its free. */
-static void test_allocator(void)
+TEST(test_allocator, "/watch-block/allocator")
 {
     g_autoptr(FakeCapture) w = begin();
 
@@ -161,7 +161,7 @@ static void test_allocator(void)
 }
 
 /* memset(BLOCK - 16, 0, 48) stores its end first. */
-static void test_range(void)
+TEST(test_range, "/watch-block/range")
 {
     g_autoptr(FakeCapture) w = begin();
     KtBlockAccess a;
@@ -181,7 +181,7 @@ static void test_range(void)
     g_assert_cmphex(first_frame(w, a.stack), ==, MEMSET);
 }
 
-static void test_boots(void)
+TEST(test_boots, "/watch-block/boots")
 {
     g_autoptr(FakeCapture) w = begin();
 
@@ -196,20 +196,4 @@ static void test_boots(void)
     watch(w);
     touch(PC, BLOCK, 3, false);
     g_assert_cmpuint(info_of(w).records, ==, 1);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/watch-block/bytes", test_bytes },
-        { "/watch-block/pages", test_pages },
-        { "/watch-block/half", test_half },
-        { "/watch-block/unknown", test_unknown },
-        { "/watch-block/stop", test_stop },
-        { "/watch-block/allocator", test_allocator },
-        { "/watch-block/range", test_range },
-        { "/watch-block/boots", test_boots },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/test-main.h"
 #include "kalloc-tracer/check/exam.h"
 #include "kalloc-tracer/model/map-node.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -464,7 +465,7 @@ static void names_what_is_broken(gconstpointer opaque)
 }
 
 /* Every rule is one that a case above breaks. */
-static void every_rule_has_a_case(void)
+TEST(every_rule_has_a_case, "/check/every-rule-has-a-case")
 {
     for (unsigned rule = 0; rule < KT_CHECK__COUNT; rule++) {
         bool found = false;
@@ -480,7 +481,7 @@ static void every_rule_has_a_case(void)
 
 /* ---- when it is examined ------------------------------------------------ */
 
-static void counts_what_it_examines(void)
+TEST(counts_what_it_examines, "/check/counts")
 {
     World w = new_world();
     KtStats s;
@@ -497,7 +498,7 @@ static void counts_what_it_examines(void)
     end_world(&w);
 }
 
-static void the_boot_before_is_examined(void)
+TEST(the_boot_before_is_examined, "/check/boot-before")
 {
     World w = new_world();
 
@@ -526,7 +527,7 @@ static uint64_t parts_find(World *w)
     return x.report.violations;
 }
 
-static void parts_see_what_is_close_together(void)
+TEST(parts_see_what_is_close_together, "/check/parts")
 {
     static const char *const sums[] = {
         "map.count", "map.lost", "block.orphan", "end.orphan", "count.blocks",
@@ -560,7 +561,7 @@ static void await(World *w, KtCounter c, uint64_t n)
     }
 }
 
-static void is_told_once_at_run_time(void)
+TEST(is_told_once_at_run_time, "/check/run-time")
 {
     World w = new_world();
     g_autoptr(GString) again = g_string_new(NULL);
@@ -584,17 +585,11 @@ static void is_told_once_at_run_time(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *path = g_strdup_printf("/check/names/%s",
                                                 cases[i].name);
 
-        g_test_add_data_func(path, GUINT_TO_POINTER(i), names_what_is_broken);
+        test_add(path, NULL, names_what_is_broken, GUINT_TO_POINTER(i));
     }
-    g_test_add_func("/check/every-rule-has-a-case", every_rule_has_a_case);
-    g_test_add_func("/check/counts", counts_what_it_examines);
-    g_test_add_func("/check/boot-before", the_boot_before_is_examined);
-    g_test_add_func("/check/parts", parts_see_what_is_close_together);
-    g_test_add_func("/check/run-time", is_told_once_at_run_time);
-    return g_test_run();
+    return test_run(argc, argv);
 }

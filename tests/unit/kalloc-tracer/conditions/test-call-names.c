@@ -65,7 +65,7 @@ static void refused(const char *text, const char *why)
     }
 }
 
-static void variables(void)
+TEST(variables, "/call-names/variables")
 {
     begin(KT_CALL_AT_FAULT);
     for (unsigned i = 0; i < KT_CALL_VAR_RET; i++) {
@@ -82,7 +82,7 @@ static void variables(void)
     g_clear_pointer(&condition, kt_call_condition_free);
 }
 
-static void functions(void)
+TEST(functions, "/call-names/functions")
 {
     begin(KT_CALL_AT_FAULT);
     g_assert_true(uses("caller(f)", KT_CALL_STACK_RULE));
@@ -99,7 +99,7 @@ static void functions(void)
     g_clear_pointer(&condition, kt_call_condition_free);
 }
 
-static void constants(void)
+TEST(constants, "/call-names/constants")
 {
     static const struct {
         const char *text;
@@ -124,7 +124,7 @@ static void constants(void)
     }
 }
 
-static void no_constants(void)
+TEST(no_constants, "/call-names/no-constants")
 {
     KtGfp gfp = kt_gfp_find(NULL);
     static const char *const bad[] = { "-ENOMEN", "1 / 0", "size", "" };
@@ -136,16 +136,4 @@ static void no_constants(void)
         g_assert_false(kt_constant_value(bad[i], &gfp, &value, &err));
         g_assert_nonnull(err);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/call-names/variables", variables },
-        { "/call-names/functions", functions },
-        { "/call-names/constants", constants },
-        { "/call-names/no-constants", no_constants },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

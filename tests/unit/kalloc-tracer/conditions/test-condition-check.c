@@ -5,7 +5,7 @@
 #include "kalloc-tracer/api/kt-derefs.h"
 #include "tests/lib/test-main.h"
 
-static void good(void)
+TEST(good, "/condition-check/good")
 {
     static const char *const texts[] = {
         "1", "!in_init && rnd100 < 20", "any_argument = 3 || times % 3 = 0",
@@ -22,7 +22,7 @@ static void good(void)
     }
 }
 
-static void bad(void)
+TEST(bad, "/condition-check/bad")
 {
     static const char *const texts[] = {
         "", "1 +", "(1", "a b", "GFP_KERNLE = flags", "stak(foo)", "1k2",
@@ -37,14 +37,4 @@ static void bad(void)
         g_assert_null(strchr(err->message, '\n'));
         g_test_message("%s", err->message);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/condition-check/good", good },
-        { "/condition-check/bad", bad },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

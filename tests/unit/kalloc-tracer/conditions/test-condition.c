@@ -108,7 +108,7 @@ static int64_t value(const char *text)
 #pragma GCC diagnostic ignored "-Wparentheses"
 #pragma GCC diagnostic ignored "-Wlogical-not-parentheses"
 #pragma GCC diagnostic ignored "-Wint-in-bool-context"
-static void as_in_c(void)
+TEST(as_in_c, "/condition/as-in-c")
 {
     int64_t a = values[A], b = values[B], c = values[C], z = values[Z];
     int64_t big = values[BIG], low = values[LOW];
@@ -157,7 +157,7 @@ static void as_in_c(void)
 #pragma GCC diagnostic pop
 
 /* What is undefined in C wraps, or is masked. */
-static void wraps(void)
+TEST(wraps, "/condition/wraps")
 {
     static const struct {
         const char *text;
@@ -178,7 +178,7 @@ static void wraps(void)
 
 /* ---- what C has not ----------------------------------------------------- */
 
-static void own_forms(void)
+TEST(own_forms, "/condition/own-forms")
 {
     static const struct {
         const char *text;
@@ -196,7 +196,7 @@ static void own_forms(void)
     }
 }
 
-static void false_by_other_causes(void)
+TEST(false_by_other_causes, "/condition/false-by-other-causes")
 {
     static const struct {
         const char *text;
@@ -218,7 +218,7 @@ static void false_by_other_causes(void)
     }
 }
 
-static void fetches_once_and_late(void)
+TEST(fetches_once_and_late, "/condition/fetches-once-and-late")
 {
     g_autoptr(KtCondition) c = compile("a > 4 && a < 9 && z && b");
 
@@ -244,7 +244,7 @@ static void one_error(const char *text, const char *why)
     }
 }
 
-static void errors(void)
+TEST(errors, "/condition/errors")
 {
     static const struct {
         const char *text, *why;
@@ -291,7 +291,7 @@ static char *repeat(const char *piece, unsigned n, const char *end)
     return g_string_free(s, FALSE);
 }
 
-static void limits(void)
+TEST(limits, "/condition/limits")
 {
     g_autofree char *ops = repeat("a+", KT_CONDITION_OPS, "a");
     g_autofree char *more_ops = repeat("a+", KT_CONDITION_OPS + 1, "a");
@@ -311,19 +311,4 @@ static void limits(void)
     one_error(signs, "nested too deeply: at most 64 levels");
     one_error(words, "column 1: too long: at most 128 characters");
     one_error(blanks, "column 1025: too long: at most 1024 characters");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/condition/as-in-c", as_in_c },
-        { "/condition/wraps", wraps },
-        { "/condition/own-forms", own_forms },
-        { "/condition/false-by-other-causes", false_by_other_causes },
-        { "/condition/fetches-once-and-late", fetches_once_and_late },
-        { "/condition/errors", errors },
-        { "/condition/limits", limits },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -64,7 +64,7 @@ static uint64_t hash_of(const Place *p, uint64_t at, GsStop stop, unsigned n)
     return facts_of(p, at, stop, n, r).hash;
 }
 
-static void the_same_elsewhere(void)
+TEST(the_same_elsewhere, "/stack-rules/the-same-elsewhere")
 {
     uint64_t hash = hash_of(&here, 0x20, GS_STOP_USER, 4);
 
@@ -76,7 +76,7 @@ static void the_same_elsewhere(void)
 
 /* What the walk says behind the entry makes no difference; a walk that ends
  * before it does. */
-static void cut_stacks(void)
+TEST(cut_stacks, "/stack-rules/cut-stacks")
 {
     g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL, KT_MEM_FAULTS);
 
@@ -87,7 +87,7 @@ static void cut_stacks(void)
     g_assert_true(facts_of(&here, 0x20, GS_STOP_DEPTH, 3, r).cut);
 }
 
-static void interrupts(void)
+TEST(interrupts, "/stack-rules/interrupts")
 {
     g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL, KT_MEM_FAULTS);
     GsKernel *k = kernel(0, here.module);
@@ -108,7 +108,7 @@ static void interrupts(void)
     gs_kernel_free(k);
 }
 
-static void rules(void)
+TEST(rules, "/stack-rules/rules")
 {
     static const struct {
         KtStackRuleKind kind;
@@ -146,7 +146,7 @@ static void rules(void)
     g_assert_true(f.rules >> in_set & 1);
 }
 
-static void too_many(void)
+TEST(too_many, "/stack-rules/too-many")
 {
     g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL, KT_MEM_FAULTS);
 
@@ -157,17 +157,4 @@ static void too_many(void)
     }
     g_assert_cmpint(kt_stack_rules_add(r, KT_STACK_FRAME, "more"), ==, -1);
     g_assert_cmpint(kt_stack_rules_add(r, KT_STACK_FRAME, "f3"), ==, 3);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/stack-rules/the-same-elsewhere", the_same_elsewhere },
-        { "/stack-rules/cut-stacks", cut_stacks },
-        { "/stack-rules/interrupts", interrupts },
-        { "/stack-rules/rules", rules },
-        { "/stack-rules/too-many", too_many },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -45,7 +45,7 @@ static void make_tasks(void)
     set_task(5, 77, 1, 6);
 }
 
-static void families(void)
+TEST(families, "/task-filter/families")
 {
     g_autoptr(KtTaskFilter) f = kt_task_filter_new();
     static const bool is_child[] = { false, false, true, true, true, false };
@@ -62,7 +62,7 @@ static void families(void)
 
 /* A daemon was marked when it was forked; init is its parent now. Another task
  * at the same address is not marked. */
-static void daemons(void)
+TEST(daemons, "/task-filter/daemons")
 {
     g_autoptr(KtTaskFilter) f = kt_task_filter_new();
     int i = kt_task_filter_add_process(f, 123);
@@ -80,7 +80,7 @@ static void daemons(void)
     g_assert_cmpint(kt_task_filter_child(f, i, &reader, TASK(6)), ==, KT_YES);
 }
 
-static void unreadable(void)
+TEST(unreadable, "/task-filter/unreadable")
 {
     g_autoptr(KtTaskFilter) f = kt_task_filter_new();
     const KtTaskLayout none = { UINT32_MAX, UINT32_MAX, UINT32_MAX };
@@ -96,7 +96,7 @@ static void unreadable(void)
 }
 
 /* A guest can link tasks to a circle. */
-static void circles(void)
+TEST(circles, "/task-filter/circles")
 {
     g_autoptr(KtTaskFilter) f = kt_task_filter_new();
     int i = kt_task_filter_add_process(f, 123);
@@ -106,7 +106,7 @@ static void circles(void)
     g_assert_cmpint(kt_task_filter_child(f, i, &reader, TASK(0)), ==, KT_NO);
 }
 
-static void names(void)
+TEST(names, "/task-filter/names")
 {
     g_autoptr(KtTaskFilter) f = kt_task_filter_new();
     int ins = kt_task_filter_add_name(f, "ins*");
@@ -120,17 +120,4 @@ static void names(void)
     }
     g_assert_cmpint(kt_task_filter_add_name(f, "x"), ==, -1);
     g_assert_false(kt_task_filter_has_processes(f));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/task-filter/families", families },
-        { "/task-filter/daemons", daemons },
-        { "/task-filter/unreadable", unreadable },
-        { "/task-filter/circles", circles },
-        { "/task-filter/names", names },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

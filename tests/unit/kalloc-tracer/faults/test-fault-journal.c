@@ -125,7 +125,7 @@ static KtReplay *end_and_compare(FaultWorld *w, const char *path)
     return r;
 }
 
-static void test_same(void)
+TEST(test_same, "/fault-journal/same")
 {
     char *path = new_path();
     FaultWorld *w = fault_world_new_at(path);
@@ -143,7 +143,7 @@ static void test_same(void)
 }
 
 /* The log stays over a reset, in the VM and in the journal. */
-static void test_reset(void)
+TEST(test_reset, "/fault-journal/reset")
 {
     char *path = new_path();
     FaultWorld *w = fault_world_new_at(path);
@@ -169,7 +169,7 @@ static unsigned count_until(const char *path, uint64_t us)
 }
 
 /* All calls are at 123 us. */
-static void test_until(void)
+TEST(test_until, "/fault-journal/until")
 {
     char *path = new_path();
     FaultWorld *w = fault_world_new_at(path);
@@ -183,7 +183,7 @@ static void test_until(void)
 }
 
 /* A full log: many frames, and a last one that only says so. */
-static void test_full(void)
+TEST(test_full, "/fault-journal/full")
 {
     char *path = new_path();
     FaultWorld *w = fault_world_new_at(path);
@@ -235,7 +235,7 @@ static bool read_bytes(const uint8_t *bytes, size_t len, char **text)
 
 /* A frame that is cut anywhere is refused. With any byte changed, the frame is
  * read or refused, and the printed log has no control characters. */
-static void test_damaged(void)
+TEST(test_damaged, "/fault-journal/damaged")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     g_autoptr(GByteArray) bytes = NULL;
@@ -256,17 +256,4 @@ static void test_damaged(void)
         g_assert_null(strpbrk(text, "\r\033\177"));
         bytes->data[i / 8] ^= 1u << i % 8;
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/fault-journal/same", test_same },
-        { "/fault-journal/reset", test_reset },
-        { "/fault-journal/until", test_until },
-        { "/fault-journal/full", test_full },
-        { "/fault-journal/damaged", test_damaged },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -10,7 +10,7 @@
 #include "tests/lib/fault-calls.h"
 #include "tests/lib/test-main.h"
 
-static void functions(void)
+TEST(functions, "/fault-points/functions")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     uint64_t value;
@@ -22,7 +22,7 @@ static void functions(void)
 }
 
 /* kfree() is of the set, and cannot fail. */
-static void sets(void)
+TEST(sets, "/fault-points/sets")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     uint64_t value;
@@ -43,7 +43,7 @@ static void sets(void)
 }
 
 /* A set that was named before the kernel was found. */
-static void early_sets(void)
+TEST(early_sets, "/fault-points/early-sets")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     g_autoptr(GError) err = NULL;
@@ -70,7 +70,7 @@ static void refused(FaultWorld *w, const KtFaultSpec *spec, const char *why)
     g_assert_cmpuint(fault_rule(w).id, ==, 0);
 }
 
-static void bad_rules(void)
+TEST(bad_rules, "/fault-points/bad-rules")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
 
@@ -94,16 +94,4 @@ static void bad_rules(void)
     fault_clear(w);
     kt_faults_set_off(w->t);
     refused(w, &(KtFaultSpec) { .what = "kmalloc" }, "faults=off");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/fault-points/functions", functions },
-        { "/fault-points/sets", sets },
-        { "/fault-points/early-sets", early_sets },
-        { "/fault-points/bad-rules", bad_rules },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

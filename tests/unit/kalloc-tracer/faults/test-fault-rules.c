@@ -22,7 +22,7 @@ static void expect(FaultWorld *w, const char *condition, const char *pattern)
 
 /* ---- conditions --------------------------------------------------------- */
 
-static void conditions(void)
+TEST(conditions, "/fault-rules/conditions")
 {
     static const char *const rows[][2] = {
         { "1", "FFF" }, { "0", "..." }, { "size == 320", "FFF" },
@@ -46,7 +46,7 @@ static void conditions(void)
     }
 }
 
-static void caches(void)
+TEST(caches, "/fault-rules/caches")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     uint64_t value;
@@ -59,7 +59,7 @@ static void caches(void)
     g_assert_cmpuint(fault_rule(w).unknown, ==, 1);
 }
 
-static void unknown_is_counted(void)
+TEST(unknown_is_counted, "/fault-rules/unknown-is-counted")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
 
@@ -74,7 +74,7 @@ static void unknown_is_counted(void)
 }
 
 /* Each stack has its own n; the seed decides, not the order of stacks. */
-static void numbers_of_stacks(void)
+TEST(numbers_of_stacks, "/fault-rules/numbers-of-stacks")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     g_autofree char *one = NULL, *two = NULL, *other = NULL;
@@ -102,7 +102,7 @@ static void numbers_of_stacks(void)
 
 /* ---- filters and refusals ----------------------------------------------- */
 
-static void filters(void)
+TEST(filters, "/fault-rules/filters")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
 
@@ -119,7 +119,7 @@ static void filters(void)
     g_assert_cmpuint(fault_rule(w).calls, ==, 1);
 }
 
-static void inner_calls(void)
+TEST(inner_calls, "/fault-rules/inner-calls")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
 
@@ -134,7 +134,7 @@ static void inner_calls(void)
     g_assert_cmpuint(fault_rule(w).done, ==, 0);
 }
 
-static void refusals(void)
+TEST(refusals, "/fault-rules/refusals")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
 
@@ -166,7 +166,7 @@ static void refusals(void)
 }
 
 /* Where the types do not say it, SLAB_PANIC is 0x40000. */
-static void panics(void)
+TEST(panics, "/fault-rules/panics")
 {
     static const KtFaultSpec spec = { .what = "kmem_cache_create" };
     g_autoptr(FaultWorld) w = fault_world_new();
@@ -186,7 +186,7 @@ static void panics(void)
 
 /* ---- the log ------------------------------------------------------------ */
 
-static void records(void)
+TEST(records, "/fault-rules/records")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     g_autofree char *command = NULL;
@@ -218,7 +218,7 @@ static void records(void)
 }
 
 /* The condition of a record's command selects that call, and no other. */
-static void commands_repeat(void)
+TEST(commands_repeat, "/fault-rules/commands-repeat")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     g_autofree char *got = NULL, *command = NULL, *again = NULL;
@@ -240,7 +240,7 @@ static void commands_repeat(void)
     }
 }
 
-static void only_logged(void)
+TEST(only_logged, "/fault-rules/only-logged")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     KtFaultRecord r;
@@ -261,7 +261,7 @@ static void on_warning(const char *line)
     warnings++;
 }
 
-static void full_log(void)
+TEST(full_log, "/fault-rules/full-log")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     bool full;
@@ -290,7 +290,7 @@ static bool count_stack(const KtFaultStack *s, void *opaque)
     return true;
 }
 
-static void stacks(void)
+TEST(stacks, "/fault-rules/stacks")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     uint64_t n = 0;
@@ -307,7 +307,7 @@ static void stacks(void)
 /* ---- boots -------------------------------------------------------------- */
 
 /* Rules are there before the kernel, and count anew at each boot. */
-static void boots(void)
+TEST(boots, "/fault-rules/boots")
 {
     g_autoptr(FaultWorld) w = fault_world_new();
     g_autoptr(GError) err = NULL;
@@ -325,26 +325,4 @@ static void boots(void)
         g_assert_false(fault_call(w, 0));
         kt_call_points_end_boot(w->points);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/fault-rules/conditions", conditions },
-        { "/fault-rules/caches", caches },
-        { "/fault-rules/unknown-is-counted", unknown_is_counted },
-        { "/fault-rules/numbers-of-stacks", numbers_of_stacks },
-        { "/fault-rules/filters", filters },
-        { "/fault-rules/inner-calls", inner_calls },
-        { "/fault-rules/refusals", refusals },
-        { "/fault-rules/panics", panics },
-        { "/fault-rules/records", records },
-        { "/fault-rules/commands-repeat", commands_repeat },
-        { "/fault-rules/only-logged", only_logged },
-        { "/fault-rules/full-log", full_log },
-        { "/fault-rules/stacks", stacks },
-        { "/fault-rules/boots", boots },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -43,7 +43,7 @@ static const char map_612[] = MAP_HEAD
     "ffffffff81001400 t delayed_vfree_work\n"
     MAP_TAIL;
 
-static void presence_decides(void)
+TEST(presence_decides, "/hooks/presence-decides")
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
     g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
@@ -55,7 +55,7 @@ static void presence_decides(void)
     g_assert_cmpint(kt_hooks_vfree_called_again(h), ==, KT_YES);
 }
 
-static void slide_moves_all(void)
+TEST(slide_moves_all, "/hooks/slide-moves-all")
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
     KtHooks *h;
@@ -68,7 +68,8 @@ static void slide_moves_all(void)
     kt_hooks_free(h);
 }
 
-static void blocks_of_the_page_before_are_wanted(void)
+TEST(blocks_of_the_page_before_are_wanted,
+     "/hooks/blocks-of-the-page-before-are-wanted")
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
     g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
@@ -79,7 +80,7 @@ static void blocks_of_the_page_before_are_wanted(void)
     g_assert_false(kt_hooks_page(h, 0xffffffff80fff000));
 }
 
-static void wrappers_are_named_not_hooked(void)
+TEST(wrappers_are_named_not_hooked, "/hooks/wrappers-are-named-not-hooked")
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
     g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
@@ -90,7 +91,8 @@ static void wrappers_are_named_not_hooked(void)
     g_assert_cmpuint(kt_hooks_wrapper(h, 0xffffffff81001150, false).v, ==, 0);
 }
 
-static void what_a_kernel_lacks_has_a_stand_in(void)
+TEST(what_a_kernel_lacks_has_a_stand_in,
+     "/hooks/what-a-kernel-lacks-has-a-stand-in")
 {
     g_autoptr(GsKernel) tiny = kernel_of(MAP_HEAD
         "ffffffff81001000 T call_rcu\n"
@@ -108,7 +110,7 @@ static void what_a_kernel_lacks_has_a_stand_in(void)
 }
 
 /* It makes blocks, and calls other hooks for them: these are no inner ones. */
-static void an_outer_one_is_both(void)
+TEST(an_outer_one_is_both, "/hooks/an-outer-one-is-both")
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 T __kvmalloc_node_noprof\n"
@@ -123,7 +125,8 @@ static void an_outer_one_is_both(void)
 }
 
 /* What it calls is no event, and it is none itself. */
-static void what_works_for_the_allocator_is_not_hooked(void)
+TEST(what_works_for_the_allocator_is_not_hooked,
+     "/hooks/what-works-for-the-allocator-is-not-hooked")
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 t deferred_percpu_work_fn\n"
@@ -144,7 +147,8 @@ static bool is_inner(const KtHooks *h, const char *symbol, uint64_t va)
 }
 
 /* Nobody was handed it; but what another allocator frees was recorded. */
-static void an_allocation_that_fails_undoes_its_own(void)
+TEST(an_allocation_that_fails_undoes_its_own,
+     "/hooks/an-allocation-that-fails-undoes-its-own")
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 T __vmalloc_node_range_noprof\n"
@@ -177,7 +181,7 @@ static void an_allocation_that_fails_undoes_its_own(void)
 }
 
 /* In one piece, under another name, or with some of it elsewhere. */
-static void what_undoes_may_be_cloned(void)
+TEST(what_undoes_may_be_cloned, "/hooks/what-undoes-may-be-cloned")
 {
     static const struct {
         const char *map;
@@ -212,7 +216,7 @@ static void what_undoes_may_be_cloned(void)
     }
 }
 
-static void a_hook_tells_how_it_was_found(void)
+TEST(a_hook_tells_how_it_was_found, "/hooks/a-hook-tells-how-it-was-found")
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 t vfree.part.0\n"
@@ -228,7 +232,7 @@ static void a_hook_tells_how_it_was_found(void)
 }
 
 /* An array's size is the product of two arguments. */
-static void arrays_of_vmalloc_are_wrapped(void)
+TEST(arrays_of_vmalloc_are_wrapped, "/hooks/arrays-of-vmalloc-are-wrapped")
 {
     static const char *const name[] = {
         "vmalloc_array", "vmalloc_array_noprof", "__vmalloc_array",
@@ -245,7 +249,8 @@ static void arrays_of_vmalloc_are_wrapped(void)
     }
 }
 
-static void a_vmalloc_of_any_kind_is_an_outer_one(void)
+TEST(a_vmalloc_of_any_kind_is_an_outer_one,
+     "/hooks/a-vmalloc-of-any-kind-is-an-outer-one")
 {
     static const char *const name[] = {
         "vmalloc", "vzalloc", "vmalloc_node", "vzalloc_node", "vmalloc_user",
@@ -263,7 +268,8 @@ static void a_vmalloc_of_any_kind_is_an_outer_one(void)
     }
 }
 
-static void a_split_function_is_hooked_in_its_part(void)
+TEST(a_split_function_is_hooked_in_its_part,
+     "/hooks/a-split-function-is-hooked-in-its-part")
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 t vfree.part.0\n"
@@ -281,7 +287,8 @@ static void a_split_function_is_hooked_in_its_part(void)
 
 /* An area that gets too few pages is freed by a part of its function, and large
  * blocks are made by one. */
-static void a_clone_of_an_allocating_function_is_its_code(void)
+TEST(a_clone_of_an_allocating_function_is_its_code,
+     "/hooks/a-clone-of-an-allocating-function-is-its-code")
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 T __vmalloc_node_range\n"
@@ -306,7 +313,7 @@ static void a_clone_of_an_allocating_function_is_its_code(void)
                     "ffffffff81002500 T vfree\n"
 
 /* @lack: the rows whose events are in doubt */
-static void what_lacks_hooks_is_in_doubt(void)
+TEST(what_lacks_hooks_is_in_doubt, "/hooks/what-lacks-hooks-is-in-doubt")
 {
     static const char *const rows[] = {
         "__kmalloc", "kfree", "__vmalloc_node_range", "vfree",
@@ -345,7 +352,8 @@ static void what_lacks_hooks_is_in_doubt(void)
 }
 
 /* Before 7.0 kmem_cache_free() frees an object of another cache, too. */
-static void a_strict_kernel_keeps_objects_of_other_caches(void)
+TEST(a_strict_kernel_keeps_objects_of_other_caches,
+     "/hooks/a-strict-kernel-keeps-objects-of-other-caches")
 {
     static const struct { const char *symbol; bool strict; } cases[] = {
         { "warn_free_bad_obj", true },
@@ -365,7 +373,7 @@ static void a_strict_kernel_keeps_objects_of_other_caches(void)
 }
 
 /* __vunmap() was gone when the worker began to call vfree(). */
-static void the_worker_of_vfree(void)
+TEST(the_worker_of_vfree, "/hooks/the-worker-of-vfree")
 {
     static const struct { const char *symbol; KtAnswer again; } cases[] = {
         { "delayed_vfree_work", KT_YES },
@@ -393,7 +401,8 @@ static void the_worker_of_vfree(void)
 }
 
 /* The part is hooked, so what the rest of vfree() calls is no part of it. */
-static void the_rest_of_a_split_vfree_is_elsewhere(void)
+TEST(the_rest_of_a_split_vfree_is_elsewhere,
+     "/hooks/the-rest-of-a-split-vfree-is-elsewhere")
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 t vfree.part.0\n"
@@ -403,7 +412,7 @@ static void the_rest_of_a_split_vfree_is_elsewhere(void)
     g_assert_false(kt_hooks_is_vfree(h, 0xffffffff81001110));
 }
 
-static void an_empty_kernel_has_no_hooks(void)
+TEST(an_empty_kernel_has_no_hooks, "/hooks/an-empty-kernel-has-no-hooks")
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD MAP_TAIL);
     g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
@@ -422,7 +431,7 @@ static const char map_pages[] = MAP_HEAD
     "ffffffff81001500 T kfree\n"
     MAP_TAIL;
 
-static void pages_are_an_option(void)
+TEST(pages_are_an_option, "/hooks/pages-are-an-option")
 {
     g_autoptr(GsKernel) k = kernel_of(map_pages);
     g_autoptr(KtHooks) off = kt_hooks_resolve(table, k, false);
@@ -439,7 +448,7 @@ static void pages_are_an_option(void)
 }
 
 /* Each kind of event has wrappers of its own. */
-static void wrappers_of_pages_are_apart(void)
+TEST(wrappers_of_pages_are_apart, "/hooks/wrappers-of-pages-are-apart")
 {
     g_autoptr(GsKernel) k = kernel_of(map_pages);
     g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, true);
@@ -458,7 +467,8 @@ static void wrappers_of_pages_are_apart(void)
 }
 
 /* free_pages() without its first test: the caller has that inline. */
-static void a_part_of_a_wrapper_is_the_wrapper(void)
+TEST(a_part_of_a_wrapper_is_the_wrapper,
+     "/hooks/a-part-of-a-wrapper-is-the-wrapper")
 {
     g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
         "ffffffff81001000 T free_pages\n"
@@ -477,7 +487,8 @@ static void a_part_of_a_wrapper_is_the_wrapper(void)
 }
 
 /* kvfree() jumps to kfree(), that to who frees pages: one return address. */
-static void a_site_has_a_wrapper_of_each_kind(void)
+TEST(a_site_has_a_wrapper_of_each_kind,
+     "/hooks/a-site-has-a-wrapper-of-each-kind")
 {
     g_autoptr(GsKernel) k = kernel_of(map_pages);
     g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, true);
@@ -492,7 +503,7 @@ static void a_site_has_a_wrapper_of_each_kind(void)
 }
 
 /* Without BTF the table's own positions count. */
-static void arguments_of_pages(void)
+TEST(arguments_of_pages, "/hooks/arguments-of-pages")
 {
     g_autoptr(GsKernel) k = kernel_of(map_pages);
     g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, true);
@@ -511,7 +522,8 @@ static unsigned arguments(const KtHook *hook)
            (hook->array >= 0 ? ARRAY : 0) | (hook->count >= 0 ? COUNT : 0);
 }
 
-static void every_row_has_what_its_role_needs(void)
+TEST(every_row_has_what_its_role_needs,
+     "/hooks/every-row-has-what-its-role-needs")
 {
     static const unsigned needs[KT_ROLE__COUNT] = {
         [KT_ROLE_ALLOC_BULK] = ARRAY | COUNT,
@@ -542,52 +554,10 @@ static void every_row_has_what_its_role_needs(void)
 
 int main(int argc, char **argv)
 {
-    static const TestCase cases[] = {
-        { "/hooks/presence-decides", presence_decides },
-        { "/hooks/slide-moves-all", slide_moves_all },
-        { "/hooks/blocks-of-the-page-before-are-wanted",
-          blocks_of_the_page_before_are_wanted },
-        { "/hooks/what-a-kernel-lacks-has-a-stand-in",
-          what_a_kernel_lacks_has_a_stand_in },
-        { "/hooks/an-outer-one-is-both", an_outer_one_is_both },
-        { "/hooks/arrays-of-vmalloc-are-wrapped",
-          arrays_of_vmalloc_are_wrapped },
-        { "/hooks/a-vmalloc-of-any-kind-is-an-outer-one",
-          a_vmalloc_of_any_kind_is_an_outer_one },
-        { "/hooks/wrappers-are-named-not-hooked",
-          wrappers_are_named_not_hooked },
-        { "/hooks/a-split-function-is-hooked-in-its-part",
-          a_split_function_is_hooked_in_its_part },
-        { "/hooks/what-works-for-the-allocator-is-not-hooked",
-          what_works_for_the_allocator_is_not_hooked },
-        { "/hooks/an-allocation-that-fails-undoes-its-own",
-          an_allocation_that_fails_undoes_its_own },
-        { "/hooks/what-undoes-may-be-cloned", what_undoes_may_be_cloned },
-        { "/hooks/a-hook-tells-how-it-was-found",
-          a_hook_tells_how_it_was_found },
-        { "/hooks/a-clone-of-an-allocating-function-is-its-code",
-          a_clone_of_an_allocating_function_is_its_code },
-        { "/hooks/what-lacks-hooks-is-in-doubt", what_lacks_hooks_is_in_doubt },
-        { "/hooks/a-strict-kernel-keeps-objects-of-other-caches",
-          a_strict_kernel_keeps_objects_of_other_caches },
-        { "/hooks/the-worker-of-vfree", the_worker_of_vfree },
-        { "/hooks/the-rest-of-a-split-vfree-is-elsewhere",
-          the_rest_of_a_split_vfree_is_elsewhere },
-        { "/hooks/an-empty-kernel-has-no-hooks", an_empty_kernel_has_no_hooks },
-        { "/hooks/pages-are-an-option", pages_are_an_option },
-        { "/hooks/wrappers-of-pages-are-apart", wrappers_of_pages_are_apart },
-        { "/hooks/a-part-of-a-wrapper-is-the-wrapper",
-          a_part_of_a_wrapper_is_the_wrapper },
-        { "/hooks/a-site-has-a-wrapper-of-each-kind",
-          a_site_has_a_wrapper_of_each_kind },
-        { "/hooks/arguments-of-pages", arguments_of_pages },
-        { "/hooks/every-row-has-what-its-role-needs",
-          every_row_has_what_its_role_needs },
-    };
     int failed;
 
     table = kt_hook_table_new();
-    failed = test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+    failed = test_run(argc, argv);
     kt_hook_table_free(table);
     return failed;
 }

@@ -33,7 +33,7 @@ static KtProfile *good(const char *text)
     return p;
 }
 
-static void every_key(void)
+TEST(every_key, "/profile/every-key")
 {
     g_autoptr(KtProfile) p = good(
         "# a comment\n"
@@ -70,7 +70,7 @@ static void every_key(void)
     g_assert_cmpint(p->hook[3].role, ==, KT_ROLE_WRAPPER);
 }
 
-static void little_is_enough(void)
+TEST(little_is_enough, "/profile/little-is-enough")
 {
     g_autoptr(KtProfile) p = good(ALLOC);
 
@@ -81,7 +81,7 @@ static void little_is_enough(void)
     g_assert_cmpuint(kt_reserve_rule_bytes(p->hook[0].sizes, 123), ==, 123);
 }
 
-static void sizes(void)
+TEST(sizes, "/profile/sizes")
 {
     g_autoptr(KtProfile) p = good(
         "[kernel]\nbuckets = 16 48 384\nrounding = 4096\n" ALLOC
@@ -106,7 +106,7 @@ static void sizes(void)
 }
 
 /* The line names the file, the group and the key, and what would be right. */
-static void bad_profiles(void)
+TEST(bad_profiles, "/profile/bad-profiles")
 {
     static const struct {
         const char *text, *why;
@@ -165,7 +165,7 @@ static void bad_profiles(void)
     }
 }
 
-static void limits(void)
+TEST(limits, "/profile/limits")
 {
     g_autoptr(GString) many = g_string_new(NULL);
     g_autoptr(GString) long_file = g_string_new(ALLOC);
@@ -184,7 +184,7 @@ static void limits(void)
     g_assert_nonnull(strstr(err->message, "more than 65536 bytes"));
 }
 
-static void unreadable_files(void)
+TEST(unreadable_files, "/profile/unreadable-files")
 {
     const char *const paths[] = { "/", "/nowhere/at.all", "/dev/zero" };
 
@@ -213,7 +213,7 @@ static bool has_gfp(const KtHookTable *t, const char *symbol)
 }
 
 /* It takes the place of Linux's table. */
-static void the_table_in_use(void)
+TEST(the_table_in_use, "/profile/the-table-in-use")
 {
     g_autoptr(GsKernel) k = gs_kernel_new_from_data(MAP, strlen(MAP), "map",
                                                     NULL);
@@ -246,7 +246,7 @@ static void the_table_in_use(void)
 }
 
 /* Functions that fill the allocator are named, not hooked. */
-static void what_sets_up_is_told(void)
+TEST(what_sets_up_is_told, "/profile/what-sets-up-is-told")
 {
     g_autoptr(GsKernel) k = gs_kernel_new_from_data(MAP, strlen(MAP), "map",
                                                     NULL);
@@ -264,20 +264,4 @@ static void what_sets_up_is_told(void)
     for (unsigned i = 1; i <= kt_hook_table_count(t); i++) {
         g_assert_nonnull(kt_hook_table_missing_note(t, (KtHookId) { i }));
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/profile/every-key", every_key },
-        { "/profile/little-is-enough", little_is_enough },
-        { "/profile/sizes", sizes },
-        { "/profile/bad-profiles", bad_profiles },
-        { "/profile/limits", limits },
-        { "/profile/unreadable-files", unreadable_files },
-        { "/profile/the-table-in-use", the_table_in_use },
-        { "/profile/what-sets-up-is-told", what_sets_up_is_told },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

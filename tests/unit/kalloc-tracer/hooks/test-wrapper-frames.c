@@ -35,14 +35,14 @@ static unsigned dropped(const uint64_t *frames, unsigned n, const char *name)
     return skip;
 }
 
-static void none(void)
+TEST(none, "/wrapper-frames/none")
 {
     const uint64_t frames[] = { OTHER, INNER + 0x50, OTHER };
 
     g_assert_cmpuint(dropped(frames, 3, NULL), ==, 0);
 }
 
-static void the_outermost(void)
+TEST(the_outermost, "/wrapper-frames/the-outermost")
 {
     const uint64_t frames[] = { INNER + 0x50, OUTER + 0x50, OTHER, OUTER + 9 };
 
@@ -52,7 +52,7 @@ static void the_outermost(void)
 }
 
 /* A trampoline called the wrapper. */
-static void behind_a_trampoline(void)
+TEST(behind_a_trampoline, "/wrapper-frames/behind-a-trampoline")
 {
     const uint64_t frames[] = {
         INNER + 0x50, BPF, INNER + 9, OUTER + 0x50, BPF, OUTER + 5, OTHER,
@@ -65,7 +65,7 @@ static void behind_a_trampoline(void)
 }
 
 /* A function that a trampoline called jumped to the allocator. */
-static void trampoline_first(void)
+TEST(trampoline_first, "/wrapper-frames/trampoline-first")
 {
     const uint64_t frames[] = { BPF, OTHER - 0x47, OUTER + 0x50, OTHER };
 
@@ -76,7 +76,7 @@ static void trampoline_first(void)
 }
 
 /* The wrapper calls that function elsewhere: a frame as any other. */
-static void a_true_caller(void)
+TEST(a_true_caller, "/wrapper-frames/a-true-caller")
 {
     const uint64_t inner[] = { INNER + 0x50, BPF, INNER + 0x11, OTHER };
     const uint64_t other[] = { INNER + 0x50, OTHER, OUTER + 9, OTHER };
@@ -87,19 +87,12 @@ static void a_true_caller(void)
 
 int main(int argc, char **argv)
 {
-    static const TestCase cases[] = {
-        { "/wrapper-frames/none", none },
-        { "/wrapper-frames/the-outermost", the_outermost },
-        { "/wrapper-frames/behind-a-trampoline", behind_a_trampoline },
-        { "/wrapper-frames/trampoline-first", trampoline_first },
-        { "/wrapper-frames/a-true-caller", a_true_caller },
-    };
     g_autoptr(KtHookTable) table = kt_hook_table_new();
     int failed;
 
     kernel = gs_kernel_new_from_data(map, strlen(map), "System.map", NULL);
     hooks = kt_hooks_resolve(table, kernel, 0);
-    failed = test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+    failed = test_run(argc, argv);
     kt_hooks_free(hooks);
     gs_kernel_free(kernel);
     return failed;

@@ -63,7 +63,7 @@ static const KtEvent greatest = {
     .tag = UINT8_MAX,
 };
 
-static void test_limits(void)
+TEST(test_limits, "/event-codec/limits")
 {
     const KtEvent ev[] = { least, greatest, least, least, greatest, greatest };
 
@@ -79,7 +79,7 @@ static uint64_t any(GRand *r)
     return v >> g_rand_int_range(r, 0, 64);
 }
 
-static void test_any_events(void)
+TEST(test_any_events, "/event-codec/any-events")
 {
     GRand *r = g_rand_new_with_seed(1);
     g_autofree KtEvent *ev = g_new(KtEvent, N);
@@ -99,7 +99,7 @@ static void test_any_events(void)
 
 /* Of each column but that of calls one number, one more than its field can
  * have; times, sequence numbers and stacks are differences. */
-static void test_too_large(void)
+TEST(test_too_large, "/event-codec/too-large")
 {
     static const struct {
         KtColumn col;
@@ -125,7 +125,7 @@ static void test_too_large(void)
     }
 }
 
-static void test_torn(void)
+TEST(test_torn, "/event-codec/torn")
 {
     KtEvent back[2];
 
@@ -138,16 +138,4 @@ static void test_torn(void)
         g_assert_false(decode(&c, 2, back));
         columns_deinit(&c);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/event-codec/limits", test_limits },
-        { "/event-codec/any-events", test_any_events },
-        { "/event-codec/too-large", test_too_large },
-        { "/event-codec/torn", test_torn },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

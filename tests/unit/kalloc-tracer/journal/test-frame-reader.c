@@ -54,7 +54,7 @@ static bool loads(KtFrameKind kind, unsigned n_sections)
 
 /* ---- tests -------------------------------------------------------------- */
 
-static void sections_of_a_kind(void)
+TEST(sections_of_a_kind, "/journal-read/sections-of-a-kind")
 {
     g_assert_true(loads(KT_FRAME_EVENTS, KT_COL__COUNT));
     g_assert_false(loads(KT_FRAME_EVENTS, KT_COL__COUNT + 1));
@@ -63,7 +63,7 @@ static void sections_of_a_kind(void)
 }
 
 /* They unpack to no more than so many events can have. */
-static void long_column(void)
+TEST(long_column, "/journal-read/long-column")
 {
     g_autoptr(KtReplay) fits = read_note(KT_FRAME_EVENTS,
                                          zeros(KT_COLUMN_MAX));
@@ -76,7 +76,7 @@ static void long_column(void)
 }
 
 /* What is packed already is not packed again to next to nothing. */
-static void state_of_a_small_file(void)
+TEST(state_of_a_small_file, "/journal-read/state-of-a-small-file")
 {
     GByteArray *part = zeros(KT_MEM_BYTES);
     g_autoptr(KtReplay) r = NULL;
@@ -115,23 +115,11 @@ static char *damage_of_kernels(unsigned n)
 }
 
 /* Each may be as large as any; a second each is too long when they are many. */
-static void kernels_of_a_small_file(void)
+TEST(kernels_of_a_small_file, "/journal-read/kernels-of-a-small-file")
 {
     g_autofree char *one = damage_of_kernels(1);
     g_autofree char *many = damage_of_kernels(20);
 
     g_assert_cmpstr(one, ==, NULL);
     g_assert_cmpstr(many, ==, "a frame makes no sense");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/journal-read/sections-of-a-kind", sections_of_a_kind },
-        { "/journal-read/long-column", long_column },
-        { "/journal-read/state-of-a-small-file", state_of_a_small_file },
-        { "/journal-read/kernels-of-a-small-file", kernels_of_a_small_file },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -68,7 +68,7 @@ static void expect_not_begun(const char *path, const char *why)
     g_assert_null(strchr(err->message, '\n'));
 }
 
-static void cannot_begin(void)
+TEST(cannot_begin, "/journal-damage/cannot-begin")
 {
     char *path = new_path();
 
@@ -80,7 +80,7 @@ static void cannot_begin(void)
 }
 
 /* The one that has it keeps it whole, and it can be read. */
-static void file_of_another_vm(void)
+TEST(file_of_another_vm, "/journal-damage/file-of-another-vm")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -106,7 +106,7 @@ static void expect_not_read(const char *path)
 }
 
 /* Neither end of a FIFO is waited for. */
-static void no_regular_file(void)
+TEST(no_regular_file, "/journal-damage/no-regular-file")
 {
     char *path = new_path();
     int fd;
@@ -126,7 +126,7 @@ static void no_regular_file(void)
 /* A full disk, or here a limit: what does not fit is counted, event for
  * event, and the model goes on. With room again the journal does, too, and
  * says what is missing. */
-static void disk_full(void)
+TEST(disk_full, "/journal-damage/disk-full")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -171,7 +171,7 @@ static void expect_lost(const char *path, uint64_t events)
 
 /* Parts of a VM state, say, that is loaded while the disk is full: without
  * all of them what follows would be told of another map. */
-static void too_much_to_keep(void)
+TEST(too_much_to_keep, "/journal-damage/too-much-to-keep")
 {
     char *path = new_path();
     Bare b = bare_new(path);
@@ -212,7 +212,7 @@ static void push_bare(KtJournal *j, uint64_t from, uint64_t to)
 
 /* As when a full disk copies on write: how far the file was to go is told as
  * soon as that can be, though nothing else can be written. */
-static void head_cannot_be_written(void)
+TEST(head_cannot_be_written, "/journal-damage/head-cannot-be-written")
 {
     char *path = new_path();
     Bare b = bare_new(path);
@@ -236,7 +236,7 @@ static void head_cannot_be_written(void)
 }
 
 /* What names events is told again behind a hole. */
-static void full_and_stacks(void)
+TEST(full_and_stacks, "/journal-damage/full-and-stacks")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -262,7 +262,7 @@ static void full_and_stacks(void)
 
 /* A file whose end was never written, as after kill -9: what was to be in it
  * is known. */
-static void torn_end(void)
+TEST(torn_end, "/journal-damage/torn-end")
 {
     char *path = new_path();
     char *torn = new_path();
@@ -297,7 +297,7 @@ static void torn_end(void)
 
 /* Whatever byte is changed: what is read is the beginning of what was
  * written, and a file that lacks something says so. */
-static void damaged(void)
+TEST(damaged, "/journal-damage/damaged")
 {
     char *path = new_path();
     char *bad = new_path();
@@ -342,7 +342,7 @@ static void damaged(void)
 
 /* As of a run of some hours: the index would have too many rows. The file was
  * ended all the same. */
-static void index_without_rows(void)
+TEST(index_without_rows, "/journal-damage/index-without-rows")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -362,7 +362,7 @@ static void index_without_rows(void)
 }
 
 /* Whoever reads cells of a file whose VM was killed is told, too. */
-static void cells_of_a_torn_file(void)
+TEST(cells_of_a_torn_file, "/journal-damage/cells-of-a-torn-file")
 {
     char *path;
     KtTracer *t;
@@ -390,7 +390,7 @@ static void cells_of_a_torn_file(void)
 }
 
 /* What a file says of its bounds does not lift those of its reader. */
-static void absurd_bounds(void)
+TEST(absurd_bounds, "/journal-damage/absurd-bounds")
 {
     char *path = new_path();
     const KtHead head = {
@@ -410,7 +410,7 @@ static void absurd_bounds(void)
     remove_path(path);
 }
 
-static void not_a_journal(void)
+TEST(not_a_journal, "/journal-damage/not-a-journal")
 {
     char *path = new_path();
     char head[128] = "KAJRNL\x01";
@@ -432,25 +432,4 @@ static void not_a_journal(void)
     unlink(path);
     expect_refused(path, "No such file");
     remove_path(path);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/journal-damage/disk-full", disk_full },
-        { "/journal-damage/too-much-to-keep", too_much_to_keep },
-        { "/journal-damage/head-cannot-be-written", head_cannot_be_written },
-        { "/journal-damage/full-and-stacks", full_and_stacks },
-        { "/journal-damage/torn-end", torn_end },
-        { "/journal-damage/damaged", damaged },
-        { "/journal-damage/index-without-rows", index_without_rows },
-        { "/journal-damage/cells-of-a-torn-file", cells_of_a_torn_file },
-        { "/journal-damage/absurd-bounds", absurd_bounds },
-        { "/journal-damage/not-a-journal", not_a_journal },
-        { "/journal-damage/cannot-begin", cannot_begin },
-        { "/journal-damage/file-of-another-vm", file_of_another_vm },
-        { "/journal-damage/no-regular-file", no_regular_file },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

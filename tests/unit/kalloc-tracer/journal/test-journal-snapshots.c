@@ -110,7 +110,7 @@ static void expect_same(KtTracer *t, const char *path)
 /* ---- another process's state -------------------------------------------- */
 
 /* Its caches come with the checkpoint, and are told when events name them. */
-static void caches_of_a_state(void)
+TEST(caches_of_a_state, "/journal-states/caches-of-a-state")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -127,7 +127,7 @@ static void caches_of_a_state(void)
 
 /* One that was destroyed and is there again, at the same place, is not the
  * one that a number stands for. */
-static void cache_of_a_second_life(void)
+TEST(cache_of_a_second_life, "/journal-states/cache-of-a-second-life")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -156,7 +156,7 @@ static void expect_kernel(const char *path, bool known, bool found)
 }
 
 /* The one that ran is not the state's, which may have none. */
-static void kernel_of_a_state(void)
+TEST(kernel_of_a_state, "/journal-states/kernel-of-a-state")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -173,7 +173,7 @@ static void kernel_of_a_state(void)
 }
 
 /* kernel=FILE: its symbols are known as ever, only not where it runs. */
-static void kernel_of_a_file(void)
+TEST(kernel_of_a_file, "/journal-states/kernel-of-a-file")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -249,8 +249,13 @@ static void full_and_gone(gconstpointer data)
     remove_path(path);
 }
 
+TEST_WITH(full_and_gone, "/journal-states/full", go_nowhere)
+TEST_WITH(full_and_gone, "/journal-states/full-and-state", go_to_state)
+TEST_WITH(full_and_gone, "/journal-states/full-and-reset", go_to_reset)
+TEST_WITH(full_and_gone, "/journal-states/full-and-clear", go_to_clear)
+
 /* Nothing is missing behind it: errors are told as ever. */
-static void full_and_then_gone(void)
+TEST(full_and_then_gone, "/journal-states/full-and-then-gone")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -271,7 +276,7 @@ static void full_and_then_gone(void)
 
 /* The state's time is an earlier one than that of the file so far. A hole is
  * of the time that it is in. */
-static void back_in_time(void)
+TEST(back_in_time, "/journal-states/back-in-time")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -296,26 +301,4 @@ static void back_in_time(void)
     g_assert_cmpuint(kt_replay_info(r)->last_us, ==, 5000);
     g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).last_us, ==, 300);
     remove_path(path);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/journal-states/caches-of-a-state", caches_of_a_state },
-        { "/journal-states/cache-of-a-second-life", cache_of_a_second_life },
-        { "/journal-states/kernel-of-a-state", kernel_of_a_state },
-        { "/journal-states/kernel-of-a-file", kernel_of_a_file },
-        { "/journal-states/full", .data_fn = full_and_gone,
-          .data = go_nowhere },
-        { "/journal-states/full-and-state", .data_fn = full_and_gone,
-          .data = go_to_state },
-        { "/journal-states/full-and-reset", .data_fn = full_and_gone,
-          .data = go_to_reset },
-        { "/journal-states/full-and-clear", .data_fn = full_and_gone,
-          .data = go_to_clear },
-        { "/journal-states/full-and-then-gone", full_and_then_gone },
-        { "/journal-states/back-in-time", back_in_time },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -32,7 +32,7 @@ static void assert_same_stats(const KtStats *a, const KtStats *b)
 
 /* ---- tests -------------------------------------------------------------- */
 
-static void written_and_read(void)
+TEST(written_and_read, "/journal/written-and-read")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -64,7 +64,7 @@ static void written_and_read(void)
 }
 
 /* With each query all that was pushed before is in the file. */
-static void flushed_by_queries(void)
+TEST(flushed_by_queries, "/journal/flushed-by-queries")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -79,7 +79,7 @@ static void flushed_by_queries(void)
 }
 
 /* More than a run holds, and many stacks. */
-static void many_events(void)
+TEST(many_events, "/journal/many-events")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -107,7 +107,7 @@ static void many_events(void)
     remove_path(path);
 }
 
-static void no_such_folder(void)
+TEST(no_such_folder, "/journal/no-such-folder")
 {
     g_autoptr(GError) err = NULL;
 
@@ -117,7 +117,7 @@ static void no_such_folder(void)
 }
 
 /* The time that was asked for is where it ends. */
-static void as_of_a_time(void)
+TEST(as_of_a_time, "/journal/as-of-a-time")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -161,7 +161,7 @@ static void expect_slide(const char *path, uint64_t us, uint64_t slide)
 
 /* Of a file that was not ended, too: what is behind that time, and what is
  * missing, does not matter. */
-static void names_of_a_time(void)
+TEST(names_of_a_time, "/journal/names-of-a-time")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -185,7 +185,7 @@ static void names_of_a_time(void)
 }
 
 /* Names, marks and sizes as the tracer had them that wrote it. */
-static void state_comes_back(void)
+TEST(state_comes_back, "/journal/state-comes-back")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -215,7 +215,7 @@ static void state_comes_back(void)
 }
 
 /* A VM state is loaded: the file goes on from there, as the tracer does. */
-static void state_is_loaded(void)
+TEST(state_is_loaded, "/journal/state-is-loaded")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -250,20 +250,4 @@ static void state_is_loaded(void)
     kt_query_end(kt_replay_tracer(r));
     kt_query_end(t);
     remove_path(path);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/journal/written-and-read", written_and_read },
-        { "/journal/flushed-by-queries", flushed_by_queries },
-        { "/journal/many-events", many_events },
-        { "/journal/no-such-folder", no_such_folder },
-        { "/journal/as-of-a-time", as_of_a_time },
-        { "/journal/names-of-a-time", names_of_a_time },
-        { "/journal/state-comes-back", state_comes_back },
-        { "/journal/state-is-loaded", state_is_loaded },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -24,7 +24,7 @@ static char *without_kernel(KtTracer *t, const char *why, const char *line)
 
 /* Why there is none has the name of a file in it. It is said with the same
  * bytes, all of them printable, by a live VM and from its journal. */
-static void name_of_any_bytes(void)
+TEST(name_of_any_bytes, "/journal-status/name-of-any-bytes")
 {
     const char why[] = "/home/jos\xc3\xa9/\x1b[1m\n: not a kernel";
     char *path = new_path();
@@ -49,13 +49,4 @@ static void name_of_any_bytes(void)
         g_assert_true(strchr(file, '\n') == file + strlen(file) - 1);
     }
     remove_path(path);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/journal-status/name-of-any-bytes", name_of_any_bytes },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -117,7 +117,7 @@ static void learn(KtCacheWitnesses *w, const Layout *at)
     }
 }
 
-static void members_are_found_anywhere(void)
+TEST(members_are_found_anywhere, "/cache-witnesses/anywhere")
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(layouts); i++) {
         g_autofree KtCacheWitnesses *w = begin();
@@ -131,7 +131,7 @@ static void members_are_found_anywhere(void)
     }
 }
 
-static void names_behind_pointers_with_tags(void)
+TEST(names_behind_pointers_with_tags, "/cache-witnesses/tags")
 {
     g_autofree KtCacheWitnesses *w = begin();
 
@@ -143,7 +143,7 @@ static void names_behind_pointers_with_tags(void)
     g_assert_cmpuint(w->name.at[0], ==, layouts[0].name);
 }
 
-static void alias_is_no_witness(void)
+TEST(alias_is_no_witness, "/cache-witnesses/alias")
 {
     g_autofree KtCacheWitnesses *w = begin();
     KtCacheMade alias = {
@@ -159,7 +159,7 @@ static void alias_is_no_witness(void)
 }
 
 /* A merge that raises object_size to no multiple of 8 shows which is inuse. */
-static void object_size_is_decided_when_it_matters(void)
+TEST(object_size_is_decided_when_it_matters, "/cache-witnesses/inuse")
 {
     g_autofree KtCacheWitnesses *w = begin();
     KtCacheMade made = { .cache = BASE + 5 * CACHE, .size = 93 };
@@ -172,7 +172,7 @@ static void object_size_is_decided_when_it_matters(void)
     g_assert_cmpuint(w->object_size.at[0], ==, layouts[0].object_size);
 }
 
-static void freed_object_is_no_pair(void)
+TEST(freed_object_is_no_pair, "/cache-witnesses/freed-object")
 {
     g_autofree KtCacheWitnesses *w = begin();
     uint64_t page = BASE + OBJECTS;
@@ -188,7 +188,7 @@ static void freed_object_is_no_pair(void)
     g_assert_false(w->size.contradicted);
 }
 
-static void boot_cache_needs_no_allocation(void)
+TEST(boot_cache_needs_no_allocation, "/cache-witnesses/boot-cache")
 {
     g_autofree KtCacheWitnesses *w = begin();
     KtCacheMade made = {
@@ -201,7 +201,7 @@ static void boot_cache_needs_no_allocation(void)
     g_assert_cmpuint(w->name.at[0], ==, layouts[0].name);
 }
 
-static void contradicting_call_ends_it(void)
+TEST(contradicting_call_ends_it, "/cache-witnesses/contradiction")
 {
     g_autofree KtCacheWitnesses *w = begin();
 
@@ -269,7 +269,7 @@ static void make_some(KtCacheWitnesses *w, const Layout *at, unsigned n)
     }
 }
 
-static void kmalloc_needs_fewer_caches(void)
+TEST(kmalloc_needs_fewer_caches, "/cache-witnesses/kmalloc")
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(layouts); i++) {
         g_autofree KtCacheWitnesses *w = begin();
@@ -292,7 +292,7 @@ static void kmalloc_needs_fewer_caches(void)
 }
 
 /* However many calls there are. */
-static void kmalloc_alone_decides_nothing(void)
+TEST(kmalloc_alone_decides_nothing, "/cache-witnesses/kmalloc-alone")
 {
     g_autofree KtCacheWitnesses *w = begin();
 
@@ -308,7 +308,7 @@ static void kmalloc_alone_decides_nothing(void)
 }
 
 /* A call that names another cache than kmalloc() would use. */
-static void wrong_call_is_no_witness(void)
+TEST(wrong_call_is_no_witness, "/cache-witnesses/wrong-kmalloc")
 {
     static const struct {
         const char *name;
@@ -334,7 +334,7 @@ static void wrong_call_is_no_witness(void)
 }
 
 /* The same cache again says nothing new. */
-static void same_cache_is_one_witness(void)
+TEST(same_cache_is_one_witness, "/cache-witnesses/same-kmalloc")
 {
     g_autofree KtCacheWitnesses *w = begin();
 
@@ -347,7 +347,7 @@ static void same_cache_is_one_witness(void)
 }
 
 /* The name of this cache is at another offset. */
-static void contradicting_kmalloc_ends_it(void)
+TEST(contradicting_kmalloc_ends_it, "/cache-witnesses/contradicting-kmalloc")
 {
     g_autofree KtCacheWitnesses *w = begin();
 
@@ -364,7 +364,7 @@ static void contradicting_kmalloc_ends_it(void)
 
 /* Arguments and pointers that lead nowhere, to the end of memory, or to names
  * without an end. */
-static void hostile_bytes_are_bounded(void)
+TEST(hostile_bytes_are_bounded, "/cache-witnesses/hostile-bytes")
 {
     static const uint64_t places[] = {
         0, 1, BASE - 1, BASE + sizeof(memory) - 8, BASE + sizeof(memory) - 511,
@@ -387,25 +387,4 @@ static void hostile_bytes_are_bounded(void)
         }
     }
     g_assert_false(w->learned);
-}
-
-static const TestCase cases[] = {
-    { "/cache-witnesses/anywhere", members_are_found_anywhere },
-    { "/cache-witnesses/tags", names_behind_pointers_with_tags },
-    { "/cache-witnesses/alias", alias_is_no_witness },
-    { "/cache-witnesses/inuse", object_size_is_decided_when_it_matters },
-    { "/cache-witnesses/freed-object", freed_object_is_no_pair },
-    { "/cache-witnesses/boot-cache", boot_cache_needs_no_allocation },
-    { "/cache-witnesses/contradiction", contradicting_call_ends_it },
-    { "/cache-witnesses/kmalloc", kmalloc_needs_fewer_caches },
-    { "/cache-witnesses/kmalloc-alone", kmalloc_alone_decides_nothing },
-    { "/cache-witnesses/wrong-kmalloc", wrong_call_is_no_witness },
-    { "/cache-witnesses/same-kmalloc", same_cache_is_one_witness },
-    { "/cache-witnesses/contradicting-kmalloc", contradicting_kmalloc_ends_it },
-    { "/cache-witnesses/hostile-bytes", hostile_bytes_are_bounded },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -80,7 +80,7 @@ static void put_exports(void)
     exports_write(&w, "vmemmap_base", RODATA + 0x8000);
 }
 
-static void exported_variables(void)
+TEST(exported_variables, "/finder-tables/exported-variables")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     const GsKernel *k;
@@ -143,7 +143,7 @@ static void put_types(void)
            g_bytes_get_size(raw));
 }
 
-static void the_rest_is_in_memory(void)
+TEST(the_rest_is_in_memory, "/finder-tables/the-rest-is-in-memory")
 {
     g_autoptr(GsKernel) k = system_map();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
@@ -161,7 +161,7 @@ static void the_rest_is_in_memory(void)
     g_assert_null(gs_kernel_banner(k));
 }
 
-static void nothing_is_in_memory(void)
+TEST(nothing_is_in_memory, "/finder-tables/nothing-is-in-memory")
 {
     g_autoptr(GsKernel) k = system_map();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
@@ -174,7 +174,7 @@ static void nothing_is_in_memory(void)
 
 /* A System.map has no banner, so any kernel is taken for its own. But tables
  * of a kernel that has its banner elsewhere are not used. */
-static void tables_of_another_kernel(void)
+TEST(tables_of_another_kernel, "/finder-tables/tables-of-another-kernel")
 {
     g_autoptr(GsKernel) k = system_map();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
@@ -189,7 +189,7 @@ static void tables_of_another_kernel(void)
     g_assert_cmpstr(gs_kernel_types_from(k), ==, "none");
 }
 
-static void what_is_hidden_stays_hidden(void)
+TEST(what_is_hidden_stays_hidden, "/finder-tables/what-is-hidden-stays-hidden")
 {
     g_autoptr(GsKernel) k = system_map();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
@@ -201,19 +201,4 @@ static void what_is_hidden_stays_hidden(void)
     g_assert_true(look(f, TEXT + 0x200) == k);
     g_assert_cmpstr(gs_kernel_unwinder(k), ==, "none");
     g_assert_cmpstr(gs_kernel_types_from(k), ==, "none");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/finder-tables/exported-variables", exported_variables },
-        { "/finder-tables/the-rest-is-in-memory", the_rest_is_in_memory },
-        { "/finder-tables/nothing-is-in-memory", nothing_is_in_memory },
-        { "/finder-tables/tables-of-another-kernel",
-          tables_of_another_kernel },
-        { "/finder-tables/what-is-hidden-stays-hidden",
-          what_is_hidden_stays_hidden },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

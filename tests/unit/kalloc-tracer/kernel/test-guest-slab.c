@@ -62,7 +62,7 @@ static void check(unsigned heads, unsigned page, uint64_t cache)
 }
 
 /* A cache is known as soon as all words that can be the head lead to it. */
-static void some_words_can_be_the_head(void)
+TEST(some_words_can_be_the_head, "/guest-slab/some-words-can-be-the-head")
 {
     put_word(2, 3, CACHE);              /* a slab of two pages */
     put_word(3, 1, (PAGES + 2 * 64) | 1);
@@ -80,7 +80,8 @@ static void some_words_can_be_the_head(void)
 
 /* An object is in a later page of a slab, and word 6 is not its head: what it
  * leads to is no kmem_cache. Two caches decide nothing. */
-static void word_that_leads_to_no_cache_is_no_head(void)
+TEST(word_that_leads_to_no_cache_is_no_head,
+     "/guest-slab/word-that-leads-to-no-cache-is-no-head")
 {
     static const struct {
         uint64_t word, cache;
@@ -105,7 +106,7 @@ static void word_that_leads_to_no_cache_is_no_head(void)
 
 /* Page 9 is the first one, or a later one of page 8: words 1 and 6 can be its
  * head. It is no slab for certain if neither leads to a known cache. */
-static void page_is_no_slab_by_any_head(void)
+TEST(page_is_no_slab_by_any_head, "/guest-slab/page-is-no-slab-by-any-head")
 {
     static const struct {
         uint64_t of_page, of_head;
@@ -172,7 +173,8 @@ static bool unpack(KtGuest *g, const GByteArray *bytes)
     return gs_bytes_ok(&u);
 }
 
-static void snapshot_before_the_head_is_known(void)
+TEST(snapshot_before_the_head_is_known,
+     "/guest-slab/snapshot-before-the-head-is-known")
 {
     const uint64_t last = KT_PAGE_LAYOUTS - 1;
     g_autoptr(GByteArray) good = pack_by_hand(last);
@@ -196,20 +198,4 @@ static void snapshot_before_the_head_is_known(void)
     kt_guest_free(g);
     gs_kernel_free(k);
     kt_tracer_free(t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/guest-slab/some-words-can-be-the-head",
-          some_words_can_be_the_head },
-        { "/guest-slab/word-that-leads-to-no-cache-is-no-head",
-          word_that_leads_to_no_cache_is_no_head },
-        { "/guest-slab/page-is-no-slab-by-any-head",
-          page_is_no_slab_by_any_head },
-        { "/guest-slab/snapshot-before-the-head-is-known",
-          snapshot_before_the_head_is_known },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -71,7 +71,7 @@ static KtGuest *guest_without_types(KtTracer **t)
     return guest_with_types(NULL, t);
 }
 
-static void reads_cross_pages(void)
+TEST(reads_cross_pages, "/guest/reads-cross-pages")
 {
     KtTracer *t;
     KtGuest *g = guest_without_types(&t);
@@ -89,7 +89,7 @@ static void reads_cross_pages(void)
     kt_tracer_free(t);
 }
 
-static void reads_stop_where_memory_ends(void)
+TEST(reads_stop_where_memory_ends, "/guest/reads-stop-where-memory-ends")
 {
     KtTracer *t;
     KtGuest *g = guest_without_types(&t);
@@ -107,7 +107,7 @@ static void reads_stop_where_memory_ends(void)
 
 /* Pointers in memory and in the register of the task have no tags, if the
  * kernel keeps some. */
-static void tags_are_removed(void)
+TEST(tags_are_removed, "/guest/tags-are-removed")
 {
     static const char *const symbols[] = {
         "", "ffffffff80ffff00 T __hwasan_tag_memory\n",
@@ -140,7 +140,8 @@ static uint32_t task_of(KtGuest *g, KtGuestCpu *cpu)
     return kt_guest_task(g, cpu, &at).v;
 }
 
-static void nothing_is_guessed_without_types(void)
+TEST(nothing_is_guessed_without_types,
+     "/guest/nothing-is-guessed-without-types")
 {
     KtTracer *t;
     KtGuest *g = guest_without_types(&t);
@@ -176,7 +177,8 @@ static void pack_by_hand(GsOut *p, uint64_t name)
     }
 }
 
-static void what_was_learned_survives_a_snapshot(void)
+TEST(what_was_learned_survives_a_snapshot,
+     "/guest/what-was-learned-survives-a-snapshot")
 {
     g_autoptr(GByteArray) first = g_byte_array_new();
     g_autoptr(GByteArray) again = NULL;
@@ -200,7 +202,8 @@ static void what_was_learned_survives_a_snapshot(void)
     kt_tracer_free(t);
 }
 
-static void damaged_snapshot_teaches_nothing(void)
+TEST(damaged_snapshot_teaches_nothing,
+     "/guest/damaged-snapshot-teaches-nothing")
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     KtTracer *t;
@@ -241,7 +244,8 @@ static struct btf *task_types(unsigned depth, uint32_t bits)
     return b;
 }
 
-static void task_is_read_where_types_have_it(void)
+TEST(task_is_read_where_types_have_it,
+     "/guest/task-is-read-where-types-have-it")
 {
     const uint32_t pid = 42;
     KtTracer *t;
@@ -265,7 +269,7 @@ static void task_is_read_where_types_have_it(void)
 
 /* Eight nested structs of almost 512 MiB: the sum of the offsets would overflow
  * 32 bits, and point into the first bytes. */
-static void task_is_read_in_its_page_only(void)
+TEST(task_is_read_in_its_page_only, "/guest/task-is-read-in-its-page-only")
 {
     static const unsigned depth[] = { 1, 8 };
 
@@ -309,7 +313,7 @@ static struct btf *preempt_types(bool rt)
 
 /* preempt_count of 5.2 and of 7.3. PREEMPT_NEED_RESCHED is in another word, or
  * in bit 31, where it is mostly set. */
-static void in_interrupt_by_the_kernels_own_bits(void)
+TEST(in_interrupt_by_the_kernels_own_bits, "/guest/in-interrupt")
 {
     static const char *const moved_by[] = {
         "", "ffffffff80000000 D local_interrupt_disable_state\n",
@@ -353,7 +357,7 @@ static void in_interrupt_by_the_kernels_own_bits(void)
 }
 
 /* struct thread_info alone is known; PREEMPT_RT counts softirqs in the task. */
-static void softirqs_of_an_unknown_task(void)
+TEST(softirqs_of_an_unknown_task, "/guest/softirqs-of-an-unknown-task")
 {
     static const struct { const char *map; KtAnswer answer; } cases[] = {
         { "", KT_NO }, { "ffffffff80000000 T rt_spin_lock\n", KT_UNKNOWN },
@@ -385,7 +389,7 @@ static struct btf *pid_types(void)
 
 /* In a kernel for one CPU, per-CPU variables are plain ones, whatever the
  * per-CPU base is. In others the base counts. */
-static void task_of_a_kernel_for_one_cpu(void)
+TEST(task_of_a_kernel_for_one_cpu, "/guest/task-of-a-kernel-for-one-cpu")
 {
     static const struct { const char *map; bool known; } cases[] = {
         { "ffff888000000100 D current_task\n"
@@ -413,7 +417,7 @@ static void task_of_a_kernel_for_one_cpu(void)
 
 /* Caches (zones) of a kernel with a profile: one each 32 bytes, with the
  * address of the name at 8 and the size, two bytes, at 16. */
-static void caches_as_told(void)
+TEST(caches_as_told, "/guest/caches-as-told")
 {
     const KtCacheLayout at = { .name = 8, .size = 16, .size_bytes = 2 };
     KtTracer *t;
@@ -446,7 +450,7 @@ static void caches_as_told(void)
 
 /* The profile has neither name nor size: caches are distinguished by
  * address. */
-static void caches_without_a_name(void)
+TEST(caches_without_a_name, "/guest/caches-without-a-name")
 {
     const KtCacheLayout at = { KT_NO_MEMBER, KT_NO_MEMBER, 4 };
     KtTracer *t;
@@ -482,7 +486,7 @@ static struct btf *cache_types(void)
 
 /* The static cache of the image is copied once. A third cache of the same name
  * is another cache. */
-static void boot_cache_has_one_copy(void)
+TEST(boot_cache_has_one_copy, "/guest/boot-cache-has-one-copy")
 {
     KtTracer *t;
     KtGuest *g = guest_with_types(cache_types(), &t);
@@ -506,7 +510,7 @@ static void boot_cache_has_one_copy(void)
 
 /* An object begins behind the red zone of its slot: it has the rest. A pad that
  * does not fit into the slot is not believed. */
-static void slot_begins_before_its_object(void)
+TEST(slot_begins_before_its_object, "/guest/slot-begins-before-its-object")
 {
     static const struct {
         uint32_t pad, size;
@@ -537,31 +541,7 @@ static void slot_begins_before_its_object(void)
 
 int main(int argc, char **argv)
 {
-    static const TestCase cases[] = {
-        { "/guest/reads-cross-pages", reads_cross_pages },
-        { "/guest/reads-stop-where-memory-ends", reads_stop_where_memory_ends },
-        { "/guest/tags-are-removed", tags_are_removed },
-        { "/guest/nothing-is-guessed-without-types",
-          nothing_is_guessed_without_types },
-        { "/guest/what-was-learned-survives-a-snapshot",
-          what_was_learned_survives_a_snapshot },
-        { "/guest/damaged-snapshot-teaches-nothing",
-          damaged_snapshot_teaches_nothing },
-        { "/guest/task-is-read-where-types-have-it",
-          task_is_read_where_types_have_it },
-        { "/guest/task-is-read-in-its-page-only",
-          task_is_read_in_its_page_only },
-        { "/guest/softirqs-of-an-unknown-task", softirqs_of_an_unknown_task },
-        { "/guest/in-interrupt", in_interrupt_by_the_kernels_own_bits },
-        { "/guest/task-of-a-kernel-for-one-cpu",
-          task_of_a_kernel_for_one_cpu },
-        { "/guest/caches-as-told", caches_as_told },
-        { "/guest/caches-without-a-name", caches_without_a_name },
-        { "/guest/boot-cache-has-one-copy", boot_cache_has_one_copy },
-        { "/guest/slot-begins-before-its-object",
-          slot_begins_before_its_object },
-    };
-    int failed = test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+    int failed = test_run(argc, argv);
 
     gs_kernel_free(kernel);
     return failed;

@@ -95,7 +95,7 @@ static Found look(KtFinder *f, uint64_t va)
 
 /* ---- in memory ---------------------------------------------------------- */
 
-static void the_first_block_tells(void)
+TEST(the_first_block_tells, "/find/the-first-block-tells")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     GsSymbol sym;
@@ -116,7 +116,7 @@ static void the_first_block_tells(void)
     g_assert_false(gs_kernel_is_text(found.k, RODATA));
 }
 
-static void any_part_of_it(void)
+TEST(any_part_of_it, "/find/any-part-of-it")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
 
@@ -125,7 +125,7 @@ static void any_part_of_it(void)
 }
 
 /* The kernel has freed some of its memory: the rest is enough. */
-static void a_page_is_gone(void)
+TEST(a_page_is_gone, "/find/a-page-is-gone")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
 
@@ -134,7 +134,7 @@ static void a_page_is_gone(void)
     g_assert_nonnull(look(f, BASE).k);
 }
 
-static void user_and_module_addresses_are_not_looked_at(void)
+TEST(user_and_module_addresses_are_not_looked_at, "/find/other-addresses")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
 
@@ -146,7 +146,7 @@ static void user_and_module_addresses_are_not_looked_at(void)
     g_assert_cmpuint(memory.views, ==, 0);
 }
 
-static void says_why_not(void)
+TEST(says_why_not, "/find/says-why-not")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
 
@@ -161,7 +161,7 @@ static void says_why_not(void)
 }
 
 /* Other code ran there before: then slab_state says if the map is complete. */
-static void found_late(void)
+TEST(found_late, "/find/late")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     Found found;
@@ -182,7 +182,7 @@ static void found_late(void)
     g_assert_false(found.complete);
 }
 
-static void gives_up(void)
+TEST(gives_up, "/find/gives-up")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     unsigned looks = 0;
@@ -242,13 +242,14 @@ static void expect_at_its_slide(bool data_symbols)
     g_assert_true(found.complete);
 }
 
-static void the_files_kernel_at_its_slide(void)
+TEST(the_files_kernel_at_its_slide, "/find/the-files-kernel")
 {
     expect_at_its_slide(true);
 }
 
 /* Without KALLSYMS_ALL there is no symbol of the banner. */
-static void the_files_kernel_without_data_symbols(void)
+TEST(the_files_kernel_without_data_symbols,
+     "/find/the-files-kernel-without-data-symbols")
 {
     expect_at_its_slide(false);
 }
@@ -333,7 +334,7 @@ static void expect_late(GsKernel *k)
     g_assert_false(kt_finder_wants(f, BASE + 0x123456));
 }
 
-static void the_files_kernel_runs_already(void)
+TEST(the_files_kernel_runs_already, "/find/the-files-kernel-runs-already")
 {
     g_autoptr(GsKernel) k = file_kernel();
 
@@ -341,14 +342,15 @@ static void the_files_kernel_runs_already(void)
 }
 
 /* The file has no banner text, but a symbol of it. */
-static void the_system_maps_kernel_runs_already(void)
+TEST(the_system_maps_kernel_runs_already,
+     "/find/the-system-maps-kernel-runs-already")
 {
     g_autoptr(GsKernel) k = system_map();
 
     expect_late(k);
 }
 
-static void late_is_given_up(void)
+TEST(late_is_given_up, "/find/late-is-given-up")
 {
     g_autoptr(GsKernel) k = file_kernel();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
@@ -370,7 +372,7 @@ static void run_before_slabs(KtFinder *f)
 }
 
 /* The kernel runs at its link address first, then at its slide. */
-static void before_it_starts(void)
+TEST(before_it_starts, "/find/before-it-starts")
 {
     g_autoptr(GsKernel) k = file_kernel();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
@@ -390,7 +392,7 @@ static void before_it_starts(void)
 }
 
 /* The snapshot was made after the start and before the first slab. */
-static void after_its_start_before_slabs(void)
+TEST(after_its_start_before_slabs, "/find/after-its-start-before-slabs")
 {
     g_autoptr(GsKernel) k = file_kernel();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
@@ -409,7 +411,8 @@ static void after_its_start_before_slabs(void)
 }
 
 /* The file has no symbol slab_state. */
-static void without_data_symbols_its_start_is_waited_for(void)
+TEST(without_data_symbols_its_start_is_waited_for,
+     "/find/without-data-symbols-its-start")
 {
     unsigned n = G_N_ELEMENTS(file_symbols) - N_DATA_SYMBOLS;
     g_autoptr(GsKernel) k = file_kernel_of(n);
@@ -425,7 +428,7 @@ static void without_data_symbols_its_start_is_waited_for(void)
 }
 
 /* The snapshot was made without a file: it has the address of the image. */
-static void the_files_kernel_by_its_image(void)
+TEST(the_files_kernel_by_its_image, "/find/the-files-kernel-by-its-image")
 {
     g_autoptr(GsKernel) k = file_kernel();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
@@ -452,7 +455,8 @@ static void the_files_kernel_by_its_image(void)
 }
 
 /* The kernel was found after it had freed and unmapped its init code. */
-static void the_files_kernel_by_part_of_its_image(void)
+TEST(the_files_kernel_by_part_of_its_image,
+     "/find/the-files-kernel-by-part-of-its-image")
 {
     g_autoptr(GsKernel) k = file_kernel();
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), k, view);
@@ -474,7 +478,7 @@ static void the_files_kernel_by_part_of_its_image(void)
 /* ---- with a profile ----------------------------------------------------- */
 
 /* A kernel that is not Linux: at its link address only, and with its code. */
-static void a_plain_kernel_where_it_is_linked(void)
+TEST(a_plain_kernel_where_it_is_linked, "/find/a-plain-kernel")
 {
     static const uint8_t code[4096] = { 1, 2, 3, 4 };
     const ElfSymbol syms[] = { { "_entry", LOW, 1, STT_FUNC } };
@@ -509,7 +513,7 @@ static void a_plain_kernel_where_it_is_linked(void)
 }
 
 /* kexec: the old kernel still runs, until another one is at its address. */
-static void after_kexec(void)
+TEST(after_kexec, "/find/after-kexec")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     GsKernel *before;
@@ -530,7 +534,7 @@ static void after_kexec(void)
 /* ---- a loaded snapshot -------------------------------------------------- */
 
 /* A snapshot was loaded, and all vCPUs are in user mode. */
-static void known_without_a_look(void)
+TEST(known_without_a_look, "/find/known-without-a-look")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     GsKernel *before;
@@ -550,7 +554,7 @@ static void known_without_a_look(void)
     kt_kernel_at_clear(&at);
 }
 
-static void not_another_one(void)
+TEST(not_another_one, "/find/not-another-one")
 {
     g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     KtKernelAt at;
@@ -560,40 +564,4 @@ static void not_another_one(void)
     at.banner[strlen(at.banner) - 1]++;
     g_assert_null(kt_finder_known(f, &at));
     kt_kernel_at_clear(&at);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/find/the-first-block-tells", the_first_block_tells },
-        { "/find/any-part-of-it", any_part_of_it },
-        { "/find/a-page-is-gone", a_page_is_gone },
-        { "/find/other-addresses",
-          user_and_module_addresses_are_not_looked_at },
-        { "/find/says-why-not", says_why_not },
-        { "/find/late", found_late },
-        { "/find/after-kexec", after_kexec },
-        { "/find/gives-up", gives_up },
-        { "/find/known-without-a-look", known_without_a_look },
-        { "/find/not-another-one", not_another_one },
-        { "/find/the-files-kernel", the_files_kernel_at_its_slide },
-        { "/find/the-files-kernel-without-data-symbols",
-          the_files_kernel_without_data_symbols },
-        { "/find/the-files-kernel-runs-already",
-          the_files_kernel_runs_already },
-        { "/find/the-system-maps-kernel-runs-already",
-          the_system_maps_kernel_runs_already },
-        { "/find/late-is-given-up", late_is_given_up },
-        { "/find/before-it-starts", before_it_starts },
-        { "/find/after-its-start-before-slabs", after_its_start_before_slabs },
-        { "/find/without-data-symbols-its-start",
-          without_data_symbols_its_start_is_waited_for },
-        { "/find/the-files-kernel-by-its-image",
-          the_files_kernel_by_its_image },
-        { "/find/the-files-kernel-by-part-of-its-image",
-          the_files_kernel_by_part_of_its_image },
-        { "/find/a-plain-kernel", a_plain_kernel_where_it_is_linked },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

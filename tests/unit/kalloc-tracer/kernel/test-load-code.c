@@ -58,7 +58,7 @@ static bool add_one(GsKernel *k, const GsMem *mem, uint64_t va, GError **errp)
                                      NULL, 0, errp);
 }
 
-static void test_is_told(void)
+TEST(test_is_told, "/learn/is-told")
 {
     World w = world_new();
     KtBudget *b = kt_tracer_budget(w.t);
@@ -73,7 +73,7 @@ static void test_is_told(void)
     world_free(&w);
 }
 
-static void test_does_not_fit(void)
+TEST(test_does_not_fit, "/learn/does-not-fit")
 {
     World w = world_new();
     KtBudget *b = kt_tracer_budget(w.t);
@@ -110,7 +110,7 @@ static void learn_modules(World *w, const GByteArray *bytes)
 
 /* The snapshot is loaded without the modules that do not fit; they are
  * counted. */
-static void test_state_does_not_fit(void)
+TEST(test_state_does_not_fit, "/learn/state-does-not-fit")
 {
     World w = world_new();
     KtBudget *b = kt_tracer_budget(w.t);
@@ -167,7 +167,7 @@ static void pack_module(GsOut *p, unsigned nth)
 
 /* Loading is about linear in the number of areas. Comparing each area with all
  * others would take many seconds. */
-static void test_state_of_many_modules(void)
+TEST(test_state_of_many_modules, "/learn/state-of-many-modules")
 {
     World w = world_new();
     g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -194,16 +194,4 @@ static void test_state_of_many_modules(void)
     }
     kt_query_end(w.t);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/learn/is-told", test_is_told },
-        { "/learn/does-not-fit", test_does_not_fit },
-        { "/learn/state-does-not-fit", test_state_does_not_fit },
-        { "/learn/state-of-many-modules", test_state_of_many_modules },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

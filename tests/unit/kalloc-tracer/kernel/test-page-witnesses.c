@@ -76,7 +76,7 @@ static void allocate(KtPageWitnesses *w, unsigned pfn, uint64_t cache)
     kt_page_witnesses_object(w, cache, DIRECT + pfn * 4096ull + 64);
 }
 
-static void layout_is_found(void)
+TEST(layout_is_found, "/page-witnesses/layout")
 {
     for (unsigned l = 0; l < G_N_ELEMENTS(layouts); l++) {
         g_autofree KtPageWitnesses *w = begin();
@@ -97,7 +97,7 @@ static void layout_is_found(void)
 }
 
 /* In slabs of one page the head is never read, so its place is not known. */
-static void slabs_of_one_page_are_not_enough(void)
+TEST(slabs_of_one_page_are_not_enough, "/page-witnesses/one-page-slabs")
 {
     g_autofree KtPageWitnesses *w = begin();
 
@@ -118,7 +118,7 @@ static void slabs_of_one_page_are_not_enough(void)
     g_assert_cmpuint(w->heads, ==, 2);
 }
 
-static void one_page_is_one_witness(void)
+TEST(one_page_is_one_witness, "/page-witnesses/same-page")
 {
     g_autofree KtPageWitnesses *w = begin();
 
@@ -129,7 +129,7 @@ static void one_page_is_one_witness(void)
     g_assert_cmpuint(w->votes.seen, ==, 1);
 }
 
-static void wrong_cache_ends_it(void)
+TEST(wrong_cache_ends_it, "/page-witnesses/wrong-cache")
 {
     g_autofree KtPageWitnesses *w = begin();
 
@@ -144,7 +144,7 @@ static void wrong_cache_ends_it(void)
 
 /* On arm64 the layouts for 48 and for 52 bits have the same struct pages. The
  * object tells which it is. */
-static void arm64_layouts_with_the_same_pages_are_one(void)
+TEST(arm64_layouts_with_the_same_pages_are_one, "/page-witnesses/arm64")
 {
     g_autofree KtPageWitnesses *w = begin();
     uint64_t base = 0xfffffdffc0000000ull;      /* VMEMMAP_START since 6.9 */
@@ -162,7 +162,7 @@ static void arm64_layouts_with_the_same_pages_are_one(void)
     g_assert_cmphex(w->layout.map.page_offset, ==, 0xffff000000000000);
 }
 
-static void layout_is_followed(void)
+TEST(layout_is_followed, "/page-witnesses/follow")
 {
     const KtPageLayout at = {
         .map = { DIRECT, VMEMMAP }, .page_shift = 12, .struct_page = 64,
@@ -183,7 +183,7 @@ static void layout_is_followed(void)
 }
 
 /* The struct page of a slab has the kmem_cache's address with a tag. */
-static void tags_are_removed(void)
+TEST(tags_are_removed, "/page-witnesses/tags")
 {
     g_autofree KtPageWitnesses *w = begin();
 
@@ -196,19 +196,4 @@ static void tags_are_removed(void)
     g_assert_cmpuint(w->layout.slab_cache, ==, layouts[1].cache);
     g_assert_cmphex(kt_page_layout_cache(&w->layout, view, DIRECT, NULL), ==,
                     CACHE);
-}
-
-static const TestCase cases[] = {
-    { "/page-witnesses/layout", layout_is_found },
-    { "/page-witnesses/one-page-slabs", slabs_of_one_page_are_not_enough },
-    { "/page-witnesses/same-page", one_page_is_one_witness },
-    { "/page-witnesses/wrong-cache", wrong_cache_ends_it },
-    { "/page-witnesses/arm64", arm64_layouts_with_the_same_pages_are_one },
-    { "/page-witnesses/follow", layout_is_followed },
-    { "/page-witnesses/tags", tags_are_removed },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -33,7 +33,7 @@ static void check_writer(PrintkWorld *x, unsigned i, const KtPrintkWriter *w)
 }
 
 /* Two vCPUs store at once; the second returns first. */
-static void test_two_writers(void)
+TEST(test_two_writers, "/printk-log-writers/two-writers")
 {
     KtPrintkWriter a, b;
     PwRecord ra = printk_by(10, "a"), rb = printk_by(20, "b");
@@ -54,7 +54,7 @@ static void test_two_writers(void)
 }
 
 /* A line from before the call is not the caller's, although the pid is. */
-static void test_older_line(void)
+TEST(test_older_line, "/printk-log-writers/older-line")
 {
     PwRecord r = printk_by(10, "old");
     KtPrintkWriter a;
@@ -74,7 +74,7 @@ static void test_older_line(void)
 }
 
 /* An interrupt of the writer's CPU stores a line before the writer returns. */
-static void test_interrupt(void)
+TEST(test_interrupt, "/printk-log-writers/interrupt")
 {
     PwRecord task = printk_by(10, "task");
     PwRecord irq = printk_by(KT_LOG_CALLER_CPU | 2, "irq");
@@ -98,7 +98,7 @@ static void test_interrupt(void)
 }
 
 /* A line is continued; it becomes readable when the next line begins. */
-static void test_continuation(void)
+TEST(test_continuation, "/printk-log-writers/continuation")
 {
     PwRecord first = printk_by(10, "begin"), other = printk_by(20, "other");
     KtPrintkWriter a, b;
@@ -129,7 +129,7 @@ static void test_continuation(void)
 
 /* A record of vCPU 0 is not finished. Later writers return meanwhile, one of
  * them hundreds of times. */
-static void test_blocked(void)
+TEST(test_blocked, "/printk-log-writers/blocked")
 {
     PwRecord ra = printk_by(10, "a"), rb = printk_by(20, "b");
     PwRecord rc = printk_by(30, "c");
@@ -164,7 +164,7 @@ static void test_blocked(void)
 /* vCPU 0 does not finish its record, nor vCPU 3, which has taken an id and not
  * written a number yet. The host stopped vCPU 1 before it stored its record:
  * hundreds of others are before that. */
-static void test_blocked_far(void)
+TEST(test_blocked_far, "/printk-log-writers/blocked-far")
 {
     PwRecord ra = printk_by(10, "a"), rb = printk_by(20, "b");
     PwRecord rd = printk_by(40, "d");
@@ -189,18 +189,4 @@ static void test_blocked_far(void)
     }
     check_writer(&x, 300, &b);
     printk_world_deinit(&x);
-}
-
-static const TestCase cases[] = {
-    { "/printk-log-writers/two-writers", test_two_writers },
-    { "/printk-log-writers/older-line", test_older_line },
-    { "/printk-log-writers/interrupt", test_interrupt },
-    { "/printk-log-writers/continuation", test_continuation },
-    { "/printk-log-writers/blocked", test_blocked },
-    { "/printk-log-writers/blocked-far", test_blocked_far },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -14,7 +14,7 @@
 
 /* ---- reading ------------------------------------------------------------- */
 
-static void test_fields(void)
+TEST(test_fields, "/printk-log/fields")
 {
     PrintkWorld x;
     KtLogLine l;
@@ -48,7 +48,7 @@ static void test_fields(void)
 }
 
 /* Both arrays wrap many times; each record is read before it is overwritten. */
-static void test_wraps(void)
+TEST(test_wraps, "/printk-log/wraps")
 {
     g_autoptr(GString) want = g_string_new(NULL);
     PrintkWorld x;
@@ -72,7 +72,7 @@ static void test_wraps(void)
 }
 
 /* 16 records have room; those that were overwritten are counted once. */
-static void test_lost(void)
+TEST(test_lost, "/printk-log/lost")
 {
     PrintkWorld x;
 
@@ -95,7 +95,7 @@ static void test_lost(void)
 }
 
 /* The text ring is smaller than the records need: some have lost theirs. */
-static void test_lost_text(void)
+TEST(test_lost_text, "/printk-log/lost-text")
 {
     g_autofree char *text = g_strnfill(200, 't');
     PrintkWorld x;
@@ -112,7 +112,7 @@ static void test_lost_text(void)
     printk_world_deinit(&x);
 }
 
-static void test_batches(void)
+TEST(test_batches, "/printk-log/batches")
 {
     PrintkWorld x;
 
@@ -132,7 +132,7 @@ static void test_batches(void)
 /* ---- records that a CPU has not finished --------------------------------- */
 
 /* The CPU that stores record 1 stands still, for a second and more. */
-static void test_stuck(void)
+TEST(test_stuck, "/printk-log/stuck")
 {
     PwRecord r = printk_by(1, "late");
     PrintkWorld x;
@@ -159,7 +159,7 @@ static void test_stuck(void)
 
 /* The VM is stopped, as after a panic: nothing is waited for. A record that is
  * never finished is lost when the kernel overwrites it. */
-static void test_never_finished(void)
+TEST(test_never_finished, "/printk-log/never-finished")
 {
     PwRecord r = printk_by(1, "never");
     PrintkWorld x;
@@ -190,7 +190,7 @@ static void take_back(PrintkWriter *w, uint64_t va, size_t len)
     }
 }
 
-static void test_torn(void)
+TEST(test_torn, "/printk-log/torn")
 {
     PrintkWorld x;
 
@@ -227,7 +227,7 @@ static void check_spoiled(uint64_t va_of(const PrintkWriter *w, uint64_t id),
     printk_world_deinit(&x);
 }
 
-static void test_spoiled_record(void)
+TEST(test_spoiled_record, "/printk-log/spoiled-record")
 {
     static const struct {
         uint64_t (*of)(const PrintkWriter *w, uint64_t id);
@@ -250,7 +250,7 @@ static void test_spoiled_record(void)
 }
 
 /* A ring whose sizes or addresses cannot be is not read. */
-static void test_spoiled_ring(void)
+TEST(test_spoiled_ring, "/printk-log/spoiled-ring")
 {
     static const struct {
         unsigned at, len;
@@ -278,7 +278,7 @@ static void test_spoiled_ring(void)
 
 /* ---- another ring -------------------------------------------------------- */
 
-static void test_moved(void)
+TEST(test_moved, "/printk-log/moved")
 {
     PrintkWorld x;
 
@@ -297,7 +297,7 @@ static void test_moved(void)
 }
 
 /* The first records were overwritten before the move: numbers change. */
-static void test_moved_with_others(void)
+TEST(test_moved_with_others, "/printk-log/moved-with-others")
 {
     PrintkWorld x;
 
@@ -339,29 +339,8 @@ static void check_without_types(bool late)
     printk_world_deinit(&x);
 }
 
-static void test_without_types(void)
+TEST(test_without_types, "/printk-log/without-types")
 {
     check_without_types(false);
     check_without_types(true);
-}
-
-static const TestCase cases[] = {
-    { "/printk-log/fields", test_fields },
-    { "/printk-log/wraps", test_wraps },
-    { "/printk-log/lost", test_lost },
-    { "/printk-log/lost-text", test_lost_text },
-    { "/printk-log/batches", test_batches },
-    { "/printk-log/stuck", test_stuck },
-    { "/printk-log/never-finished", test_never_finished },
-    { "/printk-log/torn", test_torn },
-    { "/printk-log/spoiled-record", test_spoiled_record },
-    { "/printk-log/spoiled-ring", test_spoiled_ring },
-    { "/printk-log/moved", test_moved },
-    { "/printk-log/moved-with-others", test_moved_with_others },
-    { "/printk-log/without-types", test_without_types },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -7,7 +7,7 @@
 #include "tests/lib/printk-writer.h"
 #include "tests/lib/test-main.h"
 
-static void test_why_not(void)
+TEST(test_why_not, "/printk-ring/why-not")
 {
     g_autofree PrintkWriter *w = pw_new(4, 10, true);
     KtPrintkLayout at;
@@ -25,13 +25,4 @@ static void test_why_not(void)
     gs_symtab_seal(k.symtab, NULL);
     g_assert_nonnull(strstr(kt_printk_layout_find(&at, &k), "before 5.10"));
     pw_kernel_deinit(&k);
-}
-
-static const TestCase cases[] = {
-    { "/printk-ring/why-not", test_why_not },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -29,7 +29,7 @@ static void free_many(KtSlabWitnesses *w, uint32_t bytes)
     }
 }
 
-static void place_is_found(void)
+TEST(place_is_found, "/slab-witnesses/place-is-found")
 {
     for (unsigned i = 0; i < KT_PAGE_SIZES; i++) {
         KtSlabWitnesses w = { .page_shift = 12 };
@@ -45,7 +45,8 @@ static void place_is_found(void)
 }
 
 /* A slab of two pages could be one of one page that is elsewhere. */
-static void more_than_one_place_is_possible(void)
+TEST(more_than_one_place_is_possible,
+     "/slab-witnesses/more-than-one-place-is-possible")
 {
     KtSlabWitnesses w = { .page_shift = 12 };
 
@@ -57,7 +58,7 @@ static void more_than_one_place_is_possible(void)
     g_assert_null(kt_slab_witnesses_learned(&w));
 }
 
-static void one_page_is_one_witness(void)
+TEST(one_page_is_one_witness, "/slab-witnesses/one-page-is-one-witness")
 {
     KtSlabWitnesses w = { .page_shift = 12 };
 
@@ -68,7 +69,7 @@ static void one_page_is_one_witness(void)
     g_assert_null(kt_slab_witnesses_learned(&w));
 }
 
-static void contradiction_is_final(void)
+TEST(contradiction_is_final, "/slab-witnesses/contradiction-is-final")
 {
     KtSlabWitnesses w = { .page_shift = 12 };
 
@@ -81,26 +82,12 @@ static void contradiction_is_final(void)
 }
 
 /* Arguments of another function are no witnesses. */
-static void what_is_no_kernel_address_is_ignored(void)
+TEST(what_is_no_kernel_address_is_ignored,
+     "/slab-witnesses/what-is-no-kernel-address-is-ignored")
 {
     KtSlabWitnesses w = { .page_shift = 12 };
 
     kt_slab_witnesses_freed(&w, 0, DIRECT);
     kt_slab_witnesses_freed(&w, VMEMMAP, 0x7fff00000000);
     g_assert_cmpuint(w.seen, ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/slab-witnesses/place-is-found", place_is_found },
-        { "/slab-witnesses/more-than-one-place-is-possible",
-          more_than_one_place_is_possible },
-        { "/slab-witnesses/one-page-is-one-witness", one_page_is_one_witness },
-        { "/slab-witnesses/contradiction-is-final", contradiction_is_final },
-        { "/slab-witnesses/what-is-no-kernel-address-is-ignored",
-          what_is_no_kernel_address_is_ignored },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

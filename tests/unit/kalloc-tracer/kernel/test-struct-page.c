@@ -118,7 +118,7 @@ static void end_world(World *w)
     gs_kernel_free(w->k);
 }
 
-static void addresses(void)
+TEST(addresses, "/pages/addresses")
 {
     World w = new_world(true);
 
@@ -132,7 +132,7 @@ static void addresses(void)
     end_world(&w);
 }
 
-static void lengths(void)
+TEST(lengths, "/pages/lengths")
 {
     World w = new_world(true);
 
@@ -155,7 +155,7 @@ static bool add(uint64_t page, void *opaque)
     return ((GString *)opaque)->len < 30;
 }
 
-static void walks(void)
+TEST(walks, "/pages/walks")
 {
     World w = new_world(true);
     g_autoptr(GString) got = g_string_new(NULL);
@@ -178,7 +178,7 @@ static void walks(void)
 }
 
 /* head -> page 1 -> page 4 -> head; then an endless list. */
-static void lists(void)
+TEST(lists, "/pages/lists")
 {
     World w = new_world(true);
     g_autoptr(GString) got = g_string_new(NULL);
@@ -198,7 +198,7 @@ static void lists(void)
     end_world(&w);
 }
 
-static void nothing_without_types(void)
+TEST(nothing_without_types, "/pages/nothing-without-types")
 {
     World w = new_world(false);
     KtGuestCpu cpu = { 0 };
@@ -210,7 +210,7 @@ static void nothing_without_types(void)
 }
 
 /* A word of the page that is not the address of a known cache is no cache. */
-static void slab_of_an_object(void)
+TEST(slab_of_an_object, "/pages/slab-of-an-object")
 {
     World w = new_world(true);
     KtGuestCpu cpu = { 0 }, other = { 0 };
@@ -232,18 +232,4 @@ static void slab_of_an_object(void)
     g_assert_true(kt_guest_slab(w.g, &cpu, DIRECT + 0x1008, &cache));
     g_assert_cmpuint(cache.v, ==, 0);
     end_world(&w);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/pages/addresses", addresses },
-        { "/pages/lengths", lengths },
-        { "/pages/walks", walks },
-        { "/pages/lists", lists },
-        { "/pages/nothing-without-types", nothing_without_types },
-        { "/pages/slab-of-an-object", slab_of_an_object },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -76,7 +76,7 @@ static void fork_task(KtTaskWitnesses *w, const Layout *at, unsigned i)
     kt_task_witnesses_cloned(w, STACK + 200, i);
 }
 
-static void pid_is_found_anywhere(void)
+TEST(pid_is_found_anywhere, "/task-witnesses/pid")
 {
     for (unsigned l = 0; l < G_N_ELEMENTS(layouts); l++) {
         g_autofree KtTaskWitnesses *w = begin();
@@ -94,7 +94,7 @@ static void pid_is_found_anywhere(void)
     }
 }
 
-static void thread_of_an_unknown_task_makes_pid_unknown(void)
+TEST(thread_of_an_unknown_task_makes_pid_unknown, "/task-witnesses/thread")
 {
     g_autofree KtTaskWitnesses *w = begin();
 
@@ -108,7 +108,7 @@ static void thread_of_an_unknown_task_makes_pid_unknown(void)
 }
 
 /* Threads may be older than the first task that was seen. */
-static void late_start_does_not_guess(void)
+TEST(late_start_does_not_guess, "/task-witnesses/late-start")
 {
     g_autofree KtTaskWitnesses *w = begin();
 
@@ -125,7 +125,7 @@ static void late_start_does_not_guess(void)
 
 /* No vote follows from a clone() that failed, a clone() on another stack, or a
  * clone() whose new task was not seen. */
-static void calls_that_do_not_match_are_ignored(void)
+TEST(calls_that_do_not_match_are_ignored, "/task-witnesses/no-match")
 {
     g_autofree KtTaskWitnesses *w = begin();
 
@@ -140,7 +140,7 @@ static void calls_that_do_not_match_are_ignored(void)
     g_assert_cmpuint(w->pid.seen, ==, 1);
 }
 
-static void comm_is_found_by_its_setter(void)
+TEST(comm_is_found_by_its_setter, "/task-witnesses/comm")
 {
     for (unsigned l = 0; l < G_N_ELEMENTS(layouts); l++) {
         g_autofree KtTaskWitnesses *w = begin();
@@ -158,7 +158,7 @@ static void comm_is_found_by_its_setter(void)
     }
 }
 
-static void comm_is_found_by_kernel_thread(void)
+TEST(comm_is_found_by_kernel_thread, "/task-witnesses/kernel-thread")
 {
     g_autofree KtTaskWitnesses *w = begin();
 
@@ -175,7 +175,7 @@ static void comm_is_found_by_kernel_thread(void)
 }
 
 /* Before 6.4 the third argument of kernel_thread() has flags. */
-static void flags_are_no_name(void)
+TEST(flags_are_no_name, "/task-witnesses/flags")
 {
     g_autofree KtTaskWitnesses *w = begin();
 
@@ -186,7 +186,7 @@ static void flags_are_no_name(void)
     g_assert_false(w->comm.contradicted);
 }
 
-static void short_names_and_one_name_are_not_enough(void)
+TEST(short_names_and_one_name_are_not_enough, "/task-witnesses/names")
 {
     g_autofree KtTaskWitnesses *w = begin();
 
@@ -202,7 +202,7 @@ static void short_names_and_one_name_are_not_enough(void)
     g_assert_cmpuint(w->learned_comm, ==, KT_NO_MEMBER);
 }
 
-static void current_is_found_by_switches(void)
+TEST(current_is_found_by_switches, "/task-witnesses/current")
 {
     g_autofree KtTaskWitnesses *w = begin();
 
@@ -215,7 +215,7 @@ static void current_is_found_by_switches(void)
     g_assert_cmpuint(w->learned_current, ==, 0x35000);
 }
 
-static void hostile_bytes_are_bounded(void)
+TEST(hostile_bytes_are_bounded, "/task-witnesses/hostile-bytes")
 {
     static const uint64_t places[] = {
         0, 1, BASE - 1, BASE + sizeof(memory) - 8, UINT64_MAX, UINT64_MAX - 7,
@@ -234,22 +234,4 @@ static void hostile_bytes_are_bounded(void)
         }
     }
     g_assert_cmpuint(w->learned_pid, ==, KT_NO_MEMBER);
-}
-
-static const TestCase cases[] = {
-    { "/task-witnesses/pid", pid_is_found_anywhere },
-    { "/task-witnesses/thread", thread_of_an_unknown_task_makes_pid_unknown },
-    { "/task-witnesses/late-start", late_start_does_not_guess },
-    { "/task-witnesses/no-match", calls_that_do_not_match_are_ignored },
-    { "/task-witnesses/comm", comm_is_found_by_its_setter },
-    { "/task-witnesses/kernel-thread", comm_is_found_by_kernel_thread },
-    { "/task-witnesses/flags", flags_are_no_name },
-    { "/task-witnesses/names", short_names_and_one_name_are_not_enough },
-    { "/task-witnesses/current", current_is_found_by_switches },
-    { "/task-witnesses/hostile-bytes", hostile_bytes_are_bounded },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

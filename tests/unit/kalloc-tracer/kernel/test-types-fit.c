@@ -52,7 +52,7 @@ static KtTypesFit fit_new(void)
     };
 }
 
-static void eight_sizes_are_enough(void)
+TEST(eight_sizes_are_enough, "/types-fit/eight-sizes-are-enough")
 {
     KtTypesFit f = fit_new();
 
@@ -66,7 +66,7 @@ static void eight_sizes_are_enough(void)
 }
 
 /* Another cache may have been merged into it; of some nothing is known. */
-static void others_decide_nothing(void)
+TEST(others_decide_nothing, "/types-fit/others-decide-nothing")
 {
     KtTypesFit f = fit_new();
 
@@ -87,7 +87,7 @@ static void expect_refused(KtTypesFit *f, bool result, const char *why)
     g_assert_cmpstr(f->why, ==, why);
 }
 
-static void smaller_objects_refute(void)
+TEST(smaller_objects_refute, "/types-fit/smaller-objects-refute")
 {
     KtTypesFit f = fit_new();
 
@@ -97,7 +97,7 @@ static void smaller_objects_refute(void)
     g_assert_cmpuint(n_refused, ==, 1);         /* the first one counts */
 }
 
-static void much_larger_objects_refute(void)
+TEST(much_larger_objects_refute, "/types-fit/much-larger-objects-refute")
 {
     KtTypesFit f = fit_new();
 
@@ -105,7 +105,7 @@ static void much_larger_objects_refute(void)
                    "struct file has 184 bytes there, objects of filp 320");
 }
 
-static void no_name_refutes(void)
+TEST(no_name_refutes, "/types-fit/no-name-refutes")
 {
     KtTypesFit none = fit_new(), odd;
 
@@ -116,7 +116,7 @@ static void no_name_refutes(void)
     g_assert_false(kt_types_fit_cache(&odd, VA, "\x90\x1f", 8, 8));
 }
 
-static void sizes_that_cannot_be_refute(void)
+TEST(sizes_that_cannot_be_refute, "/types-fit/sizes-that-cannot-be-refute")
 {
     static const uint32_t rows[][2] = {
         { 0, 8 }, { 16, 8 }, { 8, 1u << 30 },
@@ -130,7 +130,7 @@ static void sizes_that_cannot_be_refute(void)
     }
 }
 
-static void tasks_that_cannot_be_refute(void)
+TEST(tasks_that_cannot_be_refute, "/types-fit/tasks-that-cannot-be-refute")
 {
     static const struct { uint32_t pid; char comm[17]; } rows[] = {
         { 5000000, "init\0\0\0\0\0\0\0\0\0\0\0" }, { 1, "0123456789abcdef" },
@@ -147,22 +147,10 @@ static void tasks_that_cannot_be_refute(void)
 
 int main(int argc, char **argv)
 {
-    static const TestCase cases[] = {
-        { "/types-fit/eight-sizes-are-enough", eight_sizes_are_enough },
-        { "/types-fit/others-decide-nothing", others_decide_nothing },
-        { "/types-fit/smaller-objects-refute", smaller_objects_refute },
-        { "/types-fit/much-larger-objects-refute",
-          much_larger_objects_refute },
-        { "/types-fit/no-name-refutes", no_name_refutes },
-        { "/types-fit/sizes-that-cannot-be-refute",
-          sizes_that_cannot_be_refute },
-        { "/types-fit/tasks-that-cannot-be-refute",
-          tasks_that_cannot_be_refute },
-    };
     int rc;
 
     kernel = make_kernel();
-    rc = test_main(argc, argv, cases, G_N_ELEMENTS(cases));
+    rc = test_run(argc, argv);
     gs_kernel_free(kernel);
     return rc;
 }

@@ -24,7 +24,7 @@ static void cast(KtVotes *v, const Row *row)
     kt_votes_cast(v, has_value, row, G_N_ELEMENTS(row->member), 1);
 }
 
-static void others_are_removed_one_by_one(void)
+TEST(others_are_removed_one_by_one, "/votes/others-are-removed")
 {
     KtVotes v = { 0 };
 
@@ -38,7 +38,7 @@ static void others_are_removed_one_by_one(void)
     g_assert_cmpuint(kt_votes_only(&v, 3), ==, 3);
 }
 
-static void few_witnesses_are_not_enough(void)
+TEST(few_witnesses_are_not_enough, "/votes/few-witnesses")
 {
     KtVotes v = { 0 };
 
@@ -48,7 +48,7 @@ static void few_witnesses_are_not_enough(void)
     g_assert_cmpuint(kt_votes_only(&v, 2), ==, 1);
 }
 
-static void contradiction_is_final(void)
+TEST(contradiction_is_final, "/votes/contradiction")
 {
     KtVotes v = { 0 };
 
@@ -63,7 +63,7 @@ static void contradiction_is_final(void)
 }
 
 /* Another member was found at one of the places. */
-static void place_is_removed(void)
+TEST(place_is_removed, "/votes/remove")
 {
     KtVotes v = { 0 };
 
@@ -80,7 +80,7 @@ static bool has_any(const void *witness, uint32_t at)
     return at < *(const uint32_t *)witness;
 }
 
-static void witness_with_many_places_does_not_begin(void)
+TEST(witness_with_many_places_does_not_begin, "/votes/many-places")
 {
     uint32_t many = KT_VOTES_MAX + 1, few = KT_VOTES_MAX;
     KtVotes v = { 0 };
@@ -94,7 +94,7 @@ static void witness_with_many_places_does_not_begin(void)
     g_assert_false(v.contradicted);
 }
 
-static void step_is_kept(void)
+TEST(step_is_kept, "/votes/step")
 {
     uint32_t few = 40;
     KtVotes v = { 0 };
@@ -102,18 +102,4 @@ static void step_is_kept(void)
     kt_votes_cast(&v, has_any, &few, 4096, 8);
     g_assert_cmpuint(v.n, ==, 5);
     g_assert_cmpuint(v.at[4], ==, 32);
-}
-
-static const TestCase cases[] = {
-    { "/votes/others-are-removed", others_are_removed_one_by_one },
-    { "/votes/few-witnesses", few_witnesses_are_not_enough },
-    { "/votes/contradiction", contradiction_is_final },
-    { "/votes/remove", place_is_removed },
-    { "/votes/many-places", witness_with_many_places_does_not_begin },
-    { "/votes/step", step_is_kept },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -51,7 +51,8 @@ static GsKernel *make_kernel(bool types)
     return k;
 }
 
-static void the_first_name_counts_that_the_types_have(void)
+TEST(the_first_name_counts_that_the_types_have,
+     "/layout/the-first-name-counts-that-the-types-have")
 {
     g_autoptr(GsKernel) k = make_kernel(true);
 
@@ -61,7 +62,7 @@ static void the_first_name_counts_that_the_types_have(void)
     g_assert_cmpuint(kt_member(k, KT_M_TASK_PID), ==, KT_NO_MEMBER);
 }
 
-static void a_layout_has_all_members(void)
+TEST(a_layout_has_all_members, "/layout/a-layout-has-all-members")
 {
     g_autoptr(GsKernel) k = make_kernel(true);
     KtLayout l;
@@ -77,7 +78,8 @@ static void a_layout_has_all_members(void)
     g_assert_cmpuint(l.size[KT_M_SHEAF_OBJECTS], ==, 1);
 }
 
-static void without_types_there_are_no_members(void)
+TEST(without_types_there_are_no_members,
+     "/layout/without-types-there-are-no-members")
 {
     g_autoptr(GsKernel) k = make_kernel(false);
     const GsKernel *const kernels[] = { k, NULL };
@@ -92,7 +94,7 @@ static void without_types_there_are_no_members(void)
     }
 }
 
-static void each_row_has_its_texts(void)
+TEST(each_row_has_its_texts, "/layout/each-row-has-its-texts")
 {
     g_autoptr(GsKernel) k = make_kernel(true);
     KtMemberRow row;
@@ -109,18 +111,4 @@ static void each_row_has_its_texts(void)
     }
     g_assert_cmpuint(i, ==, KT_M__COUNT);
     g_assert_cmpuint(found, ==, 6);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/layout/the-first-name-counts-that-the-types-have",
-          the_first_name_counts_that_the_types_have },
-        { "/layout/a-layout-has-all-members", a_layout_has_all_members },
-        { "/layout/without-types-there-are-no-members",
-          without_types_there_are_no_members },
-        { "/layout/each-row-has-its-texts", each_row_has_its_texts },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

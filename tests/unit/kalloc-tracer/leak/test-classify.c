@@ -68,7 +68,7 @@ static void check(LeakGuest *g, const Want *want, unsigned n)
     }
 }
 
-static void test_who_keeps_what(void)
+TEST(test_who_keeps_what, "/leak-classify/who-keeps-what")
 {
     static const Want want[] = {
         { LG_OBJECT(1), KT_REACH_KEPT, KT_PLACE_DATA, ROOT(0) },
@@ -102,7 +102,7 @@ static void test_who_keeps_what(void)
 }
 
 /* Pages of the page allocator are blocks if they are asked for. */
-static void test_pages(void)
+TEST(test_pages, "/leak-classify/pages")
 {
     static const Want lost[] = {
         { PAGE, KT_REACH_LOST },
@@ -126,7 +126,7 @@ static void test_pages(void)
     check(g, kept, 1);
 }
 
-static void test_running(void)
+TEST(test_running, "/leak-classify/running")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
     g_autoptr(GArray) out = g_array_new(FALSE, TRUE, sizeof(KtReached));
@@ -152,7 +152,7 @@ static uint64_t owner_of(const KtLeakReport *r, uint64_t va)
     return 0;
 }
 
-static void test_owners(void)
+TEST(test_owners, "/leak-classify/owners")
 {
     static const struct {
         unsigned from, to, owner;   /* @from refers to @to, which @owner owns */
@@ -177,16 +177,4 @@ static void test_owners(void)
     }
     g_assert_cmphex(owner_of(&r, LG_OBJECT(2)), ==, LG_OBJECT(2));
     g_assert_cmphex(owner_of(&r, LG_OBJECT(10)), ==, LG_OBJECT(10));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/leak-classify/who-keeps-what", test_who_keeps_what },
-        { "/leak-classify/pages", test_pages },
-        { "/leak-classify/running", test_running },
-        { "/leak-classify/owners", test_owners },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -42,7 +42,7 @@ static void push(LeakGuest *g, KtEventKind kind, uint64_t us)
     kt_tracer_push(g->t, 0, &ev);
 }
 
-static void test_due_each_so_many_seconds(void)
+TEST(test_due_each_so_many_seconds, "/leak-watch/due-each-so-many-seconds")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
@@ -60,7 +60,7 @@ static void test_due_each_so_many_seconds(void)
     }
 }
 
-static void test_new_leaks_are_told_once(void)
+TEST(test_new_leaks_are_told_once, "/leak-watch/new-leaks-are-told-once")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
@@ -76,7 +76,8 @@ static void test_new_leaks_are_told_once(void)
 }
 
 /* A freed block is not listed, nor a new block at its address. */
-static void test_the_list_is_of_what_still_lives(void)
+TEST(test_the_list_is_of_what_still_lives,
+     "/leak-watch/the-list-is-of-what-still-lives")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
     g_autoptr(GArray) none = NULL;
@@ -95,7 +96,8 @@ static void test_the_list_is_of_what_still_lives(void)
 }
 
 /* All vCPUs are in user mode: the scan is tried again in the next second. */
-static void test_what_cannot_be_now_is_tried_again(void)
+TEST(test_what_cannot_be_now_is_tried_again,
+     "/leak-watch/what-cannot-be-now-is-tried-again")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
@@ -114,7 +116,8 @@ static void test_what_cannot_be_now_is_tried_again(void)
 }
 
 /* The error is reported once, and the scan waits until the next one is due. */
-static void test_what_cannot_ever_be_is_told_once(void)
+TEST(test_what_cannot_ever_be_is_told_once,
+     "/leak-watch/what-cannot-ever-be-is-told-once")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
@@ -178,22 +181,6 @@ static void test_of_one_life(gconstpointer data)
                   "ka leak list prints them");
 }
 
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/leak-watch/due-each-so-many-seconds",
-          test_due_each_so_many_seconds },
-        { "/leak-watch/new-leaks-are-told-once", test_new_leaks_are_told_once },
-        { "/leak-watch/the-list-is-of-what-still-lives",
-          test_the_list_is_of_what_still_lives },
-        { "/leak-watch/what-cannot-be-now-is-tried-again",
-          test_what_cannot_be_now_is_tried_again },
-        { "/leak-watch/what-cannot-ever-be-is-told-once",
-          test_what_cannot_ever_be_is_told_once },
-        { "/leak-watch/reset", .data_fn = test_of_one_life, .data = reset },
-        { "/leak-watch/state", .data_fn = test_of_one_life, .data = load },
-        { "/leak-watch/lost", .data_fn = test_of_one_life, .data = lose },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
-}
+TEST_WITH(test_of_one_life, "/leak-watch/reset", reset)
+TEST_WITH(test_of_one_life, "/leak-watch/state", load)
+TEST_WITH(test_of_one_life, "/leak-watch/lost", lose)

@@ -8,7 +8,7 @@
 
 #define BASE    0xffff888000000000ull
 
-static void test_rules_are_read(void)
+TEST(test_rules_are_read, "/rules/are-read")
 {
     KtLeakScanner *l = kt_leak_scanner_new(NULL);
     unsigned before = l->rules->len;
@@ -27,7 +27,7 @@ static void test_rules_are_read(void)
     kt_leak_scanner_free(l);
 }
 
-static void test_bad_rules_are_refused(void)
+TEST(test_bad_rules_are_refused, "/rules/bad-ones-are-refused")
 {
     static const struct {
         const char *text, *why;
@@ -69,7 +69,7 @@ static bool note_bytes(void *opaque, uint64_t bytes)
 }
 
 /* A call with 0 bytes does not reset the progress. */
-static void test_progress_does_not_go_back(void)
+TEST(test_progress_does_not_go_back, "/rules/progress-does-not-go-back")
 {
     uint64_t told = 0;
     KtLeakPlan plan = { .progress = note_bytes, .opaque = &told };
@@ -81,7 +81,7 @@ static void test_progress_does_not_go_back(void)
 }
 
 /* Before the first scan, and in a guest without blocks. */
-static void test_nothing_is_known(void)
+TEST(test_nothing_is_known, "/rules/nothing-is-known")
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     KtTracer *t = kt_tracer_new(&config, NULL);
@@ -101,7 +101,7 @@ static bool has_left(void *opaque, uint64_t bytes)
 
 /* In this guest every symbol is a function of a rule, and every block has its
  * own stack. Applying the rules still ends soon after the deadline. */
-static void test_rules_end_when_nobody_waits(void)
+TEST(test_rules_end_when_nobody_waits, "/rules/end-when-nobody-waits")
 {
     g_autoptr(GString) map = g_string_new("ffffffff81000000 T _stext\n"
                                           "ffffffff81000000 T _text\n");
@@ -143,17 +143,4 @@ static void test_rules_end_when_nobody_waits(void)
     kt_leak_scanner_free(l);
     kt_marker_free(w.scan);
     kt_tracer_free(t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/rules/are-read", test_rules_are_read },
-        { "/rules/bad-ones-are-refused", test_bad_rules_are_refused },
-        { "/rules/end-when-nobody-waits", test_rules_end_when_nobody_waits },
-        { "/rules/progress-does-not-go-back", test_progress_does_not_go_back },
-        { "/rules/nothing-is-known", test_nothing_is_known },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -37,7 +37,7 @@ static void check_use(const KtPageUses *p, uint64_t at, KtPageUse use)
     g_assert_cmpint(p->use[at / 4096 - p->lo], ==, use);
 }
 
-static void test_pages_by_use(void)
+TEST(test_pages_by_use, "/pages/by-use")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
     g_autoptr(KtPageUses) p = read_pages(g);
@@ -58,7 +58,7 @@ static void test_pages_by_use(void)
 }
 
 /* A wrong entry in a free list ends the walk. */
-static void test_lists_that_lie(void)
+TEST(test_lists_that_lie, "/pages/lists-that-lie")
 {
     static const struct {
         uint64_t next;
@@ -87,7 +87,7 @@ static void test_lists_that_lie(void)
     }
 }
 
-static void test_tails_of_what_is_no_head(void)
+TEST(test_tails_of_what_is_no_head, "/pages/tails-of-what-is-no-head")
 {
     static const uint64_t head[] = {
         1, ~0ull, LG_VMEMMAP + LG_AT_KERNEL / 64 + 2,
@@ -106,7 +106,7 @@ static void test_tails_of_what_is_no_head(void)
     }
 }
 
-static void test_how_many_pages_are_said(void)
+TEST(test_how_many_pages_are_said, "/pages/how-many-are-said")
 {
     static const struct {
         uint64_t lo, end, n;    /* 0: no variable */
@@ -138,7 +138,7 @@ static void scan(LeakGuest *g, KtLeakReport *out)
 }
 
 /* All roots are found, and the objects that none refers to are reported. */
-static void test_leaked_unless_referred_to(void)
+TEST(test_leaked_unless_referred_to, "/leak/leaked-unless-referred-to")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
     g_auto(KtLeakReport) r = { 0 };
@@ -193,7 +193,7 @@ static const struct {
     { "a lost large block", LG_LARGE + 0x1800, false },
 };
 
-static void test_what_counts_as_in_use(void)
+TEST(test_what_counts_as_in_use, "/leak/what-counts-as-in-use")
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(places); i++) {
         g_autoptr(LeakGuest) g = leak_guest_new();
@@ -204,7 +204,7 @@ static void test_what_counts_as_in_use(void)
     }
 }
 
-static void test_registers(void)
+TEST(test_registers, "/leak/registers")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
@@ -218,7 +218,7 @@ static void test_registers(void)
 
 /* A vmalloc block is scanned at all its addresses if it is reached. Its
  * vm_struct does not count as a pointer to it. */
-static void test_vmalloc(void)
+TEST(test_vmalloc, "/leak/vmalloc")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
@@ -232,7 +232,7 @@ static void test_vmalloc(void)
 
 /* A vmap_area that waits to be freed has a stale vm, except on 5.10, where
  * that word is the link to the next one. */
-static void test_areas_that_wait(void)
+TEST(test_areas_that_wait, "/leak/areas-that-wait")
 {
     const uint64_t waits = LG_VMAP + LG_VMAP_SIZE;
     g_autoptr(LeakGuest) g = leak_guest_new();
@@ -250,7 +250,7 @@ static void test_areas_that_wait(void)
     g_assert_true(lg_is_leaked(g, OBJECT));
 }
 
-static void test_other_addresses(void)
+TEST(test_other_addresses, "/leak/other-addresses")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
@@ -274,7 +274,7 @@ static uint64_t add_record(LeakGuest *g)
 }
 
 /* Only the rcu_head of a record with use_count 0 is scanned. */
-static void test_records_of_kmemleak(void)
+TEST(test_records_of_kmemleak, "/leak/records-of-kmemleak")
 {
     static const struct {
         uint32_t at, use_count;
@@ -300,7 +300,7 @@ static void test_records_of_kmemleak(void)
 #define NODE(i) (LG_TASK(i) + LG_TASK_NODE)
 
 /* The rb_node of the last task points to the first task and to an object. */
-static void test_nodes_that_are_in_no_tree(void)
+TEST(test_nodes_that_are_in_no_tree, "/leak/nodes-that-are-in-no-tree")
 {
     static const struct {
         uint64_t parent, child;         /* in the node, and in its parent */
@@ -326,7 +326,7 @@ static void test_nodes_that_are_in_no_tree(void)
 }
 
 /* The member is skipped only in blocks of its type. */
-static void test_flags_are_no_address(void)
+TEST(test_flags_are_no_address, "/leak/flags-are-no-address")
 {
     static const char *const name[] = { "kmem_cache", "other" };
 
@@ -348,7 +348,7 @@ static void test_flags_are_no_address(void)
 
 /* A kernfs_node keeps its object until it was removed: it is in no tree then,
  * and its count is negative. */
-static void test_removed_sysfs_entries(void)
+TEST(test_removed_sysfs_entries, "/leak/removed-sysfs-entries")
 {
     const uint64_t va = LG_DIRECT + LG_AT_SLAB + 0x4000;
     const struct {
@@ -376,7 +376,7 @@ static void test_removed_sysfs_entries(void)
 }
 
 /* Requested size, and the offset of a pointer in the block. */
-static void test_words_asked_for_in_part(void)
+TEST(test_words_asked_for_in_part, "/leak/words-asked-for-in-part")
 {
     static const struct {
         unsigned requested, at;
@@ -402,7 +402,7 @@ static void test_words_asked_for_in_part(void)
 }
 
 /* The page of LG_LARGE has a stale freelist pointer of the slab it was. */
-static void test_a_page_that_was_a_slab(void)
+TEST(test_a_page_that_was_a_slab, "/leak/a-page-that-was-a-slab")
 {
     static const struct {
         uint64_t at;            /* of the struct page */
@@ -429,7 +429,7 @@ static void test_a_page_that_was_a_slab(void)
 
 /* The memory map is scanned at vmemmap only, without struct pages of free
  * pages. */
-static void test_struct_pages_are_in_memory(void)
+TEST(test_struct_pages_are_in_memory, "/leak/struct-pages-are-in-memory")
 {
     g_autoptr(LeakGuest) same = leak_guest_new(), other = leak_guest_new();
 
@@ -444,7 +444,7 @@ static void test_struct_pages_are_in_memory(void)
 }
 
 /* Each CPU has a list of pages that kfree_rcu() keeps in reserve. */
-static void test_pages_kept_for_kfree_rcu(void)
+TEST(test_pages_kept_for_kfree_rcu, "/leak/pages-kept-for-kfree-rcu")
 {
     const uint64_t page = LG_DIRECT + LG_AT_KERNEL + 0x1000;
     const uint64_t head = LG_DIRECT + LG_AT_PERCPU + 0x1000 + LG_KRC +
@@ -464,7 +464,7 @@ static void test_pages_kept_for_kfree_rcu(void)
 
 /* ---- references to a block ---------------------------------------------- */
 
-static void test_refs_of_each_place(void)
+TEST(test_refs_of_each_place, "/refs/of-each-place")
 {
     static const struct {
         uint64_t va;
@@ -519,7 +519,7 @@ static bool stop(void *opaque, uint64_t bytes)
     return false;
 }
 
-static void test_a_guest_without_end(void)
+TEST(test_a_guest_without_end, "/leak/a-guest-without-end")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
     unsigned asked = 0;
@@ -546,7 +546,7 @@ static void check_pages_not_known(LeakGuest *g)
                                    "known: pages that are no blocks"));
 }
 
-static void test_roots_that_are_not_known(void)
+TEST(test_roots_that_are_not_known, "/leak/roots-that-are-not-known")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
@@ -555,40 +555,10 @@ static void test_roots_that_are_not_known(void)
 }
 
 /* The variable has an address at which nothing is mapped. */
-static void test_no_struct_pages_there(void)
+TEST(test_no_struct_pages_there, "/leak/no-struct-pages-there")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
 
     lg_put(g, LG_IMAGE + LG_VMEMMAP_BASE, LG_VMEMMAP + (1ull << 30));
     check_pages_not_known(g);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/pages/by-use", test_pages_by_use },
-        { "/pages/lists-that-lie", test_lists_that_lie },
-        { "/pages/tails-of-what-is-no-head", test_tails_of_what_is_no_head },
-        { "/pages/how-many-are-said", test_how_many_pages_are_said },
-        { "/leak/leaked-unless-referred-to", test_leaked_unless_referred_to },
-        { "/leak/what-counts-as-in-use", test_what_counts_as_in_use },
-        { "/leak/registers", test_registers },
-        { "/leak/vmalloc", test_vmalloc },
-        { "/leak/areas-that-wait", test_areas_that_wait },
-        { "/leak/other-addresses", test_other_addresses },
-        { "/leak/records-of-kmemleak", test_records_of_kmemleak },
-        { "/leak/nodes-that-are-in-no-tree", test_nodes_that_are_in_no_tree },
-        { "/leak/flags-are-no-address", test_flags_are_no_address },
-        { "/leak/removed-sysfs-entries", test_removed_sysfs_entries },
-        { "/leak/words-asked-for-in-part", test_words_asked_for_in_part },
-        { "/leak/a-page-that-was-a-slab", test_a_page_that_was_a_slab },
-        { "/leak/struct-pages-are-in-memory", test_struct_pages_are_in_memory },
-        { "/leak/pages-kept-for-kfree-rcu", test_pages_kept_for_kfree_rcu },
-        { "/leak/a-guest-without-end", test_a_guest_without_end },
-        { "/leak/roots-that-are-not-known", test_roots_that_are_not_known },
-        { "/leak/no-struct-pages-there", test_no_struct_pages_there },
-        { "/refs/of-each-place", test_refs_of_each_place },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

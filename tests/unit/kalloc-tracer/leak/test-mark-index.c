@@ -42,7 +42,7 @@ static KtMarkIndex *index_new(void)
     return ix;
 }
 
-static void test_gaps(void)
+TEST(test_gaps, "/scan-index/gaps")
 {
     KtMarkIndex *ix = index_new();
     Gaps g = { 0 };
@@ -54,7 +54,7 @@ static void test_gaps(void)
 
 /* The callback stops at the first, second, ... gap of the whole address space:
  * in one page or several, before a block or after it. */
-static void test_enough(void)
+TEST(test_enough, "/scan-index/enough")
 {
     for (unsigned enough = 1; enough < 10; enough++) {
         KtMarkIndex *ix = index_new();
@@ -64,14 +64,4 @@ static void test_enough(void)
         g_assert_cmpuint(g.n, ==, enough);
         kt_mark_index_free(ix);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/scan-index/gaps", test_gaps },
-        { "/scan-index/enough", test_enough },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

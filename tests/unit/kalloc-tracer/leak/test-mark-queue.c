@@ -34,7 +34,7 @@ static void take_all(KtMarkQueue *g, bool *in, unsigned n)
     }
 }
 
-static void test_all(void)
+TEST(test_all, "/scan-grey/all")
 {
     static const unsigned sizes[] = { 1, 63, 64, 65, 4095, 4096, 4097, 262143,
                                       262144, 300000 };
@@ -63,7 +63,7 @@ static void test_all(void)
 }
 
 /* A group that got new numbers is popped again at once. */
-static void test_stays_near(void)
+TEST(test_stays_near, "/scan-grey/stays-near")
 {
     static const uint32_t turn[] = { 700, 701, 5000, 70000, 3 };
     uint32_t first;
@@ -86,14 +86,4 @@ static void test_stays_near(void)
     }
     g_assert_cmpuint(kt_mark_queue_pop(&g, &first), ==, 0);
     kt_mark_queue_deinit(&g);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/scan-grey/all", test_all },
-        { "/scan-grey/stays-near", test_stays_near },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

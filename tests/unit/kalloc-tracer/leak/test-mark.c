@@ -70,7 +70,7 @@ static void check(World *w, uint32_t block, bool reached, KtHold hold)
     g_assert_cmpint(kt_marker_hold(w->scan, block), ==, hold);
 }
 
-static void test_pointers(void)
+TEST(test_pointers, "/scan/pointers")
 {
     g_autoptr(World) w = world_new();
 
@@ -98,7 +98,7 @@ static void test_pointers(void)
 
 /* A reached block's pointers into itself count for its KtHold. Pointers to
  * memory next to it do not. */
-static void test_own_words(void)
+TEST(test_own_words, "/scan/own-words")
 {
     static const struct {
         unsigned from, at;          /* offsets: block in page, word */
@@ -128,7 +128,7 @@ static void test_own_words(void)
 }
 
 /* A word that was seen in an unreached block counts when it is seen again. */
-static void test_words_again(void)
+TEST(test_words_again, "/scan/words-again")
 {
     g_autoptr(World) w = world_new();
 
@@ -142,7 +142,7 @@ static void test_words_again(void)
     check(w, 1, false, KT_HOLD_NONE);
 }
 
-static void test_cycles(void)
+TEST(test_cycles, "/scan/cycles")
 {
     g_autoptr(World) w = world_new();
 
@@ -159,7 +159,7 @@ static void test_cycles(void)
     check(w, 3, true, KT_HOLD_START);
 }
 
-static void test_flags(void)
+TEST(test_flags, "/scan/flags")
 {
     g_autoptr(World) w = world_new();
     const unsigned flags[] = { KT_MARKERF_ROOT,
@@ -187,7 +187,7 @@ static void test_flags(void)
 }
 
 /* Per-CPU memory: a handle, and one alias for each CPU. */
-static void test_aliases(void)
+TEST(test_aliases, "/scan/aliases")
 {
     g_autoptr(World) w = world_new();
     uint32_t cookie = kt_marker_add(w->scan, 0x30000, 0x40, KT_MARKERF_HANDLE);
@@ -220,7 +220,7 @@ static void test_aliases(void)
 }
 
 /* The vm_struct of a stack counts as a pointer only if it is reached itself. */
-static void test_areas_and_books(void)
+TEST(test_areas_and_books, "/scan/areas-and-books")
 {
     g_autoptr(World) w = world_new();
 
@@ -245,7 +245,7 @@ static void test_areas_and_books(void)
 }
 
 /* Skip words of areas, of a whole block, and more than the block has. */
-static void test_cuts(void)
+TEST(test_cuts, "/scan/cuts")
 {
     static const struct {
         uint64_t lo, hi;
@@ -282,7 +282,7 @@ static void test_cuts(void)
 }
 
 /* A guest that claims 512 CPUs and very many per-CPU blocks. */
-static void test_too_many_aliases(void)
+TEST(test_too_many_aliases, "/scan/too-many-aliases")
 {
     g_autoptr(World) w = world_new();
     const unsigned cpus = 512, n = KT_MARKER_ALIASES_MAX / cpus;
@@ -321,8 +321,11 @@ static void test_struct_pages(gconstpointer blocks_among)
     check(w, 2, blocks_among, blocks_among ? KT_HOLD_START : KT_HOLD_NONE);
 }
 
+TEST_WITH(test_struct_pages, "/scan/struct-pages", NULL)
+TEST_WITH(test_struct_pages, "/scan/blocks-among-them", "")
+
 /* Blocks that overlap, or are very long: a hostile guest can cause both. */
-static void test_absurd_blocks(void)
+TEST(test_absurd_blocks, "/scan/absurd-blocks")
 {
     g_autoptr(World) w = world_new();
     uint32_t first = kt_marker_add(w->scan, BASE + 0x1000, 0x100, 0);
@@ -346,7 +349,7 @@ static bool count_tick(void *opaque)
     return ++w->ticks < 2;
 }
 
-static void test_holes_and_end(void)
+TEST(test_holes_and_end, "/scan/holes-and-end")
 {
     g_autoptr(World) w = world_new();
 
@@ -366,7 +369,7 @@ static void test_holes_and_end(void)
 }
 
 /* A guest may claim the same per-CPU offset for all CPUs. */
-static void test_looks_at_one_page_end(void)
+TEST(test_looks_at_one_page_end, "/scan/looks-at-one-page-end")
 {
     g_autoptr(World) w = world_new();
 
@@ -389,7 +392,7 @@ static bool sum_gap(void *opaque, uint64_t va, uint64_t len)
 }
 
 /* A guest may claim memory up to the last address: loops must end there. */
-static void test_ends_with_the_last_address(void)
+TEST(test_ends_with_the_last_address, "/scan/ends-with-the-last-address")
 {
     g_autoptr(World) w = world_new();
     uint32_t last = kt_marker_add(w->scan, UINT64_MAX - 0xff, 0x80, 0);
@@ -450,7 +453,7 @@ static void fill_anywhere(Naive *v, GRand *r)
     }
 }
 
-static void test_finds_as_a_naive_list(void)
+TEST(test_finds_as_a_naive_list, "/scan/finds-as-a-naive-list")
 {
     for (unsigned seed = 0; seed < 200; seed++) {
         g_autoptr(GRand) r = g_rand_new_with_seed(seed);
@@ -546,7 +549,7 @@ static void fill(Naive *v, World *w, GRand *r)
     }
 }
 
-static void test_agrees_with_naive_marking(void)
+TEST(test_agrees_with_naive_marking, "/scan/agrees-with-naive-marking")
 {
     for (unsigned seed = 0; seed < 60; seed++) {
         g_autoptr(GRand) r = g_rand_new_with_seed(seed);
@@ -564,29 +567,4 @@ static void test_agrees_with_naive_marking(void)
             check(w, i, v->reached[i], v->hold[i]);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/scan/pointers", test_pointers },
-        { "/scan/own-words", test_own_words },
-        { "/scan/words-again", test_words_again },
-        { "/scan/cycles", test_cycles },
-        { "/scan/flags", test_flags },
-        { "/scan/aliases", test_aliases },
-        { "/scan/too-many-aliases", test_too_many_aliases },
-        { "/scan/areas-and-books", test_areas_and_books },
-        { "/scan/cuts", test_cuts },
-        { "/scan/struct-pages", .data_fn = test_struct_pages },
-        { "/scan/blocks-among-them", .data_fn = test_struct_pages, .data = "" },
-        { "/scan/absurd-blocks", test_absurd_blocks },
-        { "/scan/holes-and-end", test_holes_and_end },
-        { "/scan/looks-at-one-page-end", test_looks_at_one_page_end },
-        { "/scan/ends-with-the-last-address", test_ends_with_the_last_address },
-        { "/scan/finds-as-a-naive-list", test_finds_as_a_naive_list },
-        { "/scan/agrees-with-naive-marking", test_agrees_with_naive_marking },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

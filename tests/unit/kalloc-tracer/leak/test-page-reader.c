@@ -34,7 +34,7 @@ static void compare(void *opaque, uint64_t va, const uint64_t *word, size_t n)
     }
 }
 
-static void words_without_tags(void)
+TEST(words_without_tags, "/page-reader/words-without-tags")
 {
     uint64_t expected[2 * PAGE] = { 0 };
     KtReader r;
@@ -57,7 +57,8 @@ static void words_without_tags(void)
 }
 
 /* A pointer with a tag keeps a block in use. */
-static void tagged_pointer_is_a_reference(void)
+TEST(tagged_pointer_is_a_reference,
+     "/page-reader/tagged-pointer-is-a-reference")
 {
     for (unsigned tags = 0; tags < 2; tags++) {
         g_autoptr(KtMarker) s = kt_marker_new();
@@ -75,15 +76,4 @@ static void tagged_pointer_is_a_reference(void)
                         tags ? KT_HOLD_START : KT_HOLD_NONE);
         kt_reader_deinit(&r);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/page-reader/words-without-tags", words_without_tags },
-        { "/page-reader/tagged-pointer-is-a-reference",
-          tagged_pointer_is_a_reference },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -76,7 +76,7 @@ static GsBtf *make_types(const Members *at)
 }
 
 /* No struct page is read then. */
-static void test_members_of_no_struct_page(void)
+TEST(test_members_of_no_struct_page, "/leak-pages/members-of-no-struct-page")
 {
     static const struct {
         Members at;
@@ -108,7 +108,8 @@ static void test_members_of_no_struct_page(void)
 /* ---- the memory map ----------------------------------------------------- */
 
 /* The memory map ends in the last page: after it, addresses wrap to 0. */
-static void test_mirror_of_the_last_struct_pages(void)
+TEST(test_mirror_of_the_last_struct_pages,
+     "/leak-pages/mirror-of-the-last-struct-pages")
 {
     World w = world_new();
     g_autoptr(KtPageUses) p = g_new0(KtPageUses, 1);
@@ -126,16 +127,4 @@ static void test_mirror_of_the_last_struct_pages(void)
         g_assert_cmpuint(w.reads, >=, n * 64 / 4096);
     }
     leak_guest_free(w.g);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/leak-pages/members-of-no-struct-page",
-          test_members_of_no_struct_page },
-        { "/leak-pages/mirror-of-the-last-struct-pages",
-          test_mirror_of_the_last_struct_pages },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -37,7 +37,7 @@ static void check(uint64_t va, uint64_t value, bool in_use)
     g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !in_use);
 }
 
-static void test_a_pointer_in_code(void)
+TEST(test_a_pointer_in_code, "/leak-roots-code/a-pointer")
 {
     check(LG_IMAGE + LG_ROOT + 1, OBJECT, true);
     check(LG_IMAGE + LG_ROOT + 1, OBJECT + 8, false);
@@ -49,7 +49,7 @@ static void test_a_pointer_in_code(void)
 }
 
 /* The symbols of the code are not there, or no code can be so large. */
-static void test_no_code(void)
+TEST(test_no_code, "/leak-roots-code/no-code")
 {
     static const uint64_t ends[] = {
         LG_IMAGE - 0x1000, LG_IMAGE - 0x2000, 0, UINT64_MAX,
@@ -63,7 +63,7 @@ static void test_no_code(void)
     }
 }
 
-static void test_refs(void)
+TEST(test_refs, "/leak-roots-code/refs")
 {
     g_autoptr(LeakGuest) g = guest_with_code(LG_IMAGE + 0x2000);
     const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
@@ -83,7 +83,7 @@ static void test_refs(void)
 }
 
 /* It is what keeps a block of a module in use. */
-static void test_holder(void)
+TEST(test_holder, "/leak-roots-code/holder")
 {
     g_autoptr(LeakGuest) g = guest_with_code(LG_IMAGE + 0x2000);
     const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
@@ -96,16 +96,4 @@ static void test_holder(void)
     r = g_array_index(blocks, KtReached, 0);
     g_assert_cmpint(r.reach, ==, KT_REACH_KEPT);
     g_assert_cmpint(r.holder.place, ==, KT_PLACE_CODE);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/leak-roots-code/a-pointer", test_a_pointer_in_code },
-        { "/leak-roots-code/no-code", test_no_code },
-        { "/leak-roots-code/refs", test_refs },
-        { "/leak-roots-code/holder", test_holder },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

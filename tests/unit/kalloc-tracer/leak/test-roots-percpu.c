@@ -77,7 +77,7 @@ static LeakGuest *guest_new(Kind kind)
     return g;
 }
 
-static void test_what_counts(void)
+TEST(test_what_counts, "/leak-percpu/what-counts")
 {
     static const struct {
         unsigned at;
@@ -105,7 +105,7 @@ static void test_what_counts(void)
 }
 
 /* A word of a block counts once, though two addresses map it. */
-static void test_refs_once(void)
+TEST(test_refs_once, "/leak-percpu/refs-once")
 {
     for (Kind kind = FIRST; kind <= LATER_CHARGED; kind++) {
         g_autoptr(LeakGuest) g = guest_new(kind);
@@ -143,7 +143,7 @@ static void describe_chunk(LeakGuest *g)
 
 /* The address of a chunk is no reference to the block at its start: not in the
  * chunk, nor in the kernel's lists of vmalloc areas. */
-static void test_block_at_the_start(void)
+TEST(test_block_at_the_start, "/leak-percpu/block-at-the-start")
 {
     g_autoptr(LeakGuest) g = guest_new(LATER);
     const uint64_t block = BLOCK - 0x100;
@@ -166,7 +166,7 @@ static void test_block_at_the_start(void)
 }
 
 /* What is no chunk changes nothing: its pages stay roots. */
-static void test_chunks_that_cannot_be(void)
+TEST(test_chunks_that_cannot_be, "/leak-percpu/chunks-that-cannot-be")
 {
     static const struct {
         uint64_t va, word;
@@ -197,7 +197,7 @@ static void test_chunks_that_cannot_be(void)
 }
 
 /* The walk of a list that leads back into itself ends. */
-static void test_lists_without_end(void)
+TEST(test_lists_without_end, "/leak-percpu/lists-without-end")
 {
     g_autoptr(LeakGuest) later = guest_new(LATER);
     g_autoptr(LeakGuest) first = guest_new(LATER);
@@ -213,7 +213,7 @@ static void test_lists_without_end(void)
 
 /* A struct percpu_ref refers to its per-CPU block, with flags in bits 0 and 1:
  * if its percpu_ref_data points back. */
-static void test_words_with_flags(void)
+TEST(test_words_with_flags, "/leak-percpu/words-with-flags")
 {
     const uint64_t data = LG_DIRECT + LG_AT_SLAB + 0x4000;
     static const struct {
@@ -241,18 +241,4 @@ static void test_words_with_flags(void)
         lg_put(g, data + LG_REF_DATA_REF, row[i].back);
         g_assert_cmpint(lg_is_leaked(g, LG_PERCPU), ==, !row[i].counts);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/leak-percpu/what-counts", test_what_counts },
-        { "/leak-percpu/refs-once", test_refs_once },
-        { "/leak-percpu/block-at-the-start", test_block_at_the_start },
-        { "/leak-percpu/chunks-that-cannot-be", test_chunks_that_cannot_be },
-        { "/leak-percpu/lists-without-end", test_lists_without_end },
-        { "/leak-percpu/words-with-flags", test_words_with_flags },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -213,7 +213,8 @@ static void set_register(World *t, uint64_t value)
     set_named(t, "sp", value);
 }
 
-static void a_task_stack_counts_from_its_pointer_on(void)
+TEST(a_task_stack_counts_from_its_pointer_on,
+     "/stacks/a-task-stack-counts-from-its-pointer-on")
 {
     g_autoptr(World) t = world_new();
 
@@ -224,7 +225,8 @@ static void a_task_stack_counts_from_its_pointer_on(void)
     g_assert_false(kt_marker_reached(t->w.scan, SPARE));
 }
 
-static void a_running_one_from_its_register_on(void)
+TEST(a_running_one_from_its_register_on,
+     "/stacks/a-running-one-from-its-register-on")
 {
     g_autoptr(World) t = world_new();
 
@@ -234,7 +236,8 @@ static void a_running_one_from_its_register_on(void)
 }
 
 /* The task was interrupted: a register that points into its stack is no sp. */
-static void all_counts_while_its_task_is_on_another(void)
+TEST(all_counts_while_its_task_is_on_another,
+     "/stacks/all-counts-while-its-task-is-on-another")
 {
     g_autoptr(World) t = world_new();
 
@@ -248,7 +251,8 @@ static void all_counts_while_its_task_is_on_another(void)
 }
 
 /* The task sleeps; a CPU that wakes it has an address in its stack. */
-static void of_one_that_sleeps_registers_say_nothing(void)
+TEST(of_one_that_sleeps_registers_say_nothing,
+     "/stacks/of-one-that-sleeps-registers-say-nothing")
 {
     g_autoptr(World) t = world_new();
 
@@ -259,7 +263,7 @@ static void of_one_that_sleeps_registers_say_nothing(void)
     g_assert_false(kt_marker_reached(t->w.scan, SPARE));
 }
 
-static void nobodys_stack_has_no_words(void)
+TEST(nobodys_stack_has_no_words, "/stacks/nobodys-stack-has-no-words")
 {
     g_autoptr(World) t = world_new();
 
@@ -271,7 +275,8 @@ static void nobodys_stack_has_no_words(void)
 
 /* A stack that waits for a grace period: only its rcu_head is scanned, which
  * refers to the next callback. */
-static void one_that_waits_for_rcu_is_a_link(void)
+TEST(one_that_waits_for_rcu_is_a_link,
+     "/stacks/one-that-waits-for-rcu-is-a-link")
 {
     g_autoptr(World) waits = world_new(), kept = world_new();
 
@@ -286,7 +291,8 @@ static void one_that_waits_for_rcu_is_a_link(void)
     g_assert_false(kt_marker_reached(kept->w.scan, IRQ));
 }
 
-static void an_interrupt_stack_has_words_while_one_uses_it(void)
+TEST(an_interrupt_stack_has_words_while_one_uses_it,
+     "/stacks/an-interrupt-stack-has-words-while-one-uses-it")
 {
     g_autoptr(World) idle = world_new(), busy = world_new();
 
@@ -299,7 +305,7 @@ static void an_interrupt_stack_has_words_while_one_uses_it(void)
     g_assert_false(kt_marker_reached(busy->w.scan, SPARE));
 }
 
-static void no_stack_counts_when_told_so(void)
+TEST(no_stack_counts_when_told_so, "/stacks/no-stack-counts-when-told-so")
 {
     g_autoptr(World) t = world_new();
 
@@ -311,7 +317,8 @@ static void no_stack_counts_when_told_so(void)
     g_assert_false(kt_marker_reached(t->w.scan, IRQ));
 }
 
-static void without_types_no_leak_is_certain(void)
+TEST(without_types_no_leak_is_certain,
+     "/stacks/without-types-no-leak-is-certain")
 {
     g_autoptr(World) t = world_new();
 
@@ -322,29 +329,4 @@ static void without_types_no_leak_is_certain(void)
     g_assert_cmpstr(t->w.unknown_roots, ==,
                     "stacks of tasks: no type task_struct");
     kt_marker_seal(t->w.scan);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/stacks/a-task-stack-counts-from-its-pointer-on",
-          a_task_stack_counts_from_its_pointer_on },
-        { "/stacks/a-running-one-from-its-register-on",
-          a_running_one_from_its_register_on },
-        { "/stacks/all-counts-while-its-task-is-on-another",
-          all_counts_while_its_task_is_on_another },
-        { "/stacks/of-one-that-sleeps-registers-say-nothing",
-          of_one_that_sleeps_registers_say_nothing },
-        { "/stacks/nobodys-stack-has-no-words", nobodys_stack_has_no_words },
-        { "/stacks/one-that-waits-for-rcu-is-a-link",
-          one_that_waits_for_rcu_is_a_link },
-        { "/stacks/an-interrupt-stack-has-words-while-one-uses-it",
-          an_interrupt_stack_has_words_while_one_uses_it },
-        { "/stacks/no-stack-counts-when-told-so",
-          no_stack_counts_when_told_so },
-        { "/stacks/without-types-no-leak-is-certain",
-          without_types_no_leak_is_certain },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

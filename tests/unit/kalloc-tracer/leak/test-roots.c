@@ -46,7 +46,7 @@ static void move_symbol(LeakGuest *g, const char *name, uint64_t to)
 }
 
 /* Symbols of ranges whose end is impossible. */
-static void test_ends_that_cannot_be(void)
+TEST(test_ends_that_cannot_be, "/leak-roots/ends-that-cannot-be")
 {
     static const struct {
         const char *name;
@@ -71,7 +71,7 @@ static void test_ends_that_cannot_be(void)
     }
 }
 
-static void test_stacks_that_are_too_long(void)
+TEST(test_stacks_that_are_too_long, "/leak-roots/stacks-that-are-too-long")
 {
     static const uint32_t len[] = { 1u << 30, UINT32_MAX, 0 };
 
@@ -88,7 +88,7 @@ static void test_stacks_that_are_too_long(void)
 
 /* A stack of riscv64 may have 64 KiB, and twice that with KASAN. The pointer is
  * the last word of a sleeping task's stack. */
-static void test_the_longest_stack(void)
+TEST(test_the_longest_stack, "/leak-roots/the-longest-stack")
 {
     const uint32_t len = 128 << 10;
     const uint64_t end = LG_DIRECT + LG_AT_FREE + 0x2000;
@@ -107,7 +107,8 @@ static void test_the_longest_stack(void)
 }
 
 /* Without symbols, pages of the image are scanned as pages of the kernel. */
-static void test_pages_of_such_variables_count(void)
+TEST(test_pages_of_such_variables_count,
+     "/leak-roots/pages-of-such-variables-count")
 {
     g_autoptr(LeakGuest) g = leak_guest_new();
     g_auto(KtLeakReport) r = { 0 };
@@ -119,7 +120,7 @@ static void test_pages_of_such_variables_count(void)
 }
 
 /* A part of bss was freed, and has another owner. */
-static void test_freed_variables(void)
+TEST(test_freed_variables, "/leak-roots/freed-variables")
 {
     const uint64_t va = LG_IMAGE + LG_DATA_END + 0x800;
 
@@ -134,19 +135,4 @@ static void test_freed_variables(void)
         scan(g, &r);
         g_assert_cmpint(is_leaked(&r, LG_OBJECT(5)), ==, !i);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/leak-roots/ends-that-cannot-be", test_ends_that_cannot_be },
-        { "/leak-roots/stacks-that-are-too-long",
-          test_stacks_that_are_too_long },
-        { "/leak-roots/the-longest-stack", test_the_longest_stack },
-        { "/leak-roots/pages-of-such-variables-count",
-          test_pages_of_such_variables_count },
-        { "/leak-roots/freed-variables", test_freed_variables },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -10,7 +10,7 @@
 #define OBJECT      LG_OBJECT(5)
 
 /* A hugetlb page is in a list of its size. An endless list ends the walk. */
-static void test_hugetlb_pages(void)
+TEST(test_hugetlb_pages, "/leak-big-pages/hugetlb-pages")
 {
     static const unsigned list[] = { LG_HSTATE_ACTIVE, LG_HSTATE_FREE };
     const uint64_t page = LG_AT_KERNEL + 0x1000;
@@ -32,7 +32,7 @@ static void test_hugetlb_pages(void)
     }
 }
 
-static void test_crashkernel(void)
+TEST(test_crashkernel, "/leak-big-pages/crashkernel")
 {
     static const struct {
         uint64_t start, end;
@@ -52,14 +52,4 @@ static void test_crashkernel(void)
         lg_put(g, LG_IMAGE + LG_CRASHK_RES + 8, row[i].end);
         g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[i].counts);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/leak-big-pages/hugetlb-pages", test_hugetlb_pages },
-        { "/leak-big-pages/crashkernel", test_crashkernel },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -29,7 +29,7 @@ static KtPlace place_of(LeakGuest *g, uint64_t va)
     return KT_PLACE__COUNT;
 }
 
-static void test_only_a_sheafs_objects(void)
+TEST(test_only_a_sheafs_objects, "/leak-sheaves/only-a-sheafs-objects")
 {
     static const struct {
         unsigned requested, capacity, at;
@@ -69,13 +69,4 @@ static void test_only_a_sheafs_objects(void)
         g_assert_cmpint(place_of(g, SHEAF + row[i].at), ==,
                         row[i].counts ? KT_PLACE_BLOCK : KT_PLACE_FREELIST);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/leak-sheaves/only-a-sheafs-objects", test_only_a_sheafs_objects },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -25,7 +25,7 @@ static uint64_t add(KtTracer *t, uint64_t seq, const char *text)
                       text);
 }
 
-static void test_batches(void)
+TEST(test_batches, "/log-lines/batches")
 {
     g_autoptr(KtTracer) t = tracer(0);
     KtLogBatch b;
@@ -61,7 +61,7 @@ static void test_batches(void)
 }
 
 /* The lines stay within their share, and what is left is the newest. */
-static void test_evicts(void)
+TEST(test_evicts, "/log-lines/evicts")
 {
     g_autoptr(KtTracer) t = tracer(64 << 20);
     g_autofree char *text = g_strnfill(1000, 'x');
@@ -86,7 +86,7 @@ static void test_evicts(void)
     kt_log_batch_deinit(&b);
 }
 
-static void test_long_text(void)
+TEST(test_long_text, "/log-lines/long-text")
 {
     g_autoptr(KtTracer) t = tracer(0);
     g_autofree char *text = g_strnfill(KT_LOG_TEXT_MAX, 'x');
@@ -101,7 +101,7 @@ static void test_long_text(void)
     kt_log_batch_deinit(&b);
 }
 
-static void test_boots(void)
+TEST(test_boots, "/log-lines/boots")
 {
     g_autoptr(KtTracer) t = tracer(0);
     KtLogBatch b;
@@ -118,7 +118,7 @@ static void test_boots(void)
     kt_log_batch_deinit(&b);
 }
 
-static void test_writer(void)
+TEST(test_writer, "/log-lines/writer")
 {
     g_autoptr(KtTracer) t = tracer(0);
     KtLogLine from = { .task = { 7 }, .cpu = 3, .us = 99 }, l;
@@ -193,7 +193,7 @@ static void same_line(KtTracer *t, const KtLogLine *a, KtTracer *u,
     g_assert_cmpint(!a->stack.v, ==, !b->stack.v);
 }
 
-static void test_frame(void)
+TEST(test_frame, "/log-lines/frame")
 {
     g_autoptr(KtTracer) t = tracer(0), u = tracer(0);
     g_autoptr(GByteArray) bytes = NULL;
@@ -226,7 +226,7 @@ static void test_frame(void)
 }
 
 /* Each shorter frame is malformed; a changed byte does no harm. */
-static void test_damaged_frame(void)
+TEST(test_damaged_frame, "/log-lines/damaged-frame")
 {
     g_autoptr(KtTracer) t = tracer(0);
     g_autoptr(GByteArray) bytes = NULL;
@@ -251,19 +251,4 @@ static void test_damaged_frame(void)
         }
     }
     kt_log_batch_deinit(&b);
-}
-
-static const TestCase cases[] = {
-    { "/log-lines/batches", test_batches },
-    { "/log-lines/evicts", test_evicts },
-    { "/log-lines/long-text", test_long_text },
-    { "/log-lines/boots", test_boots },
-    { "/log-lines/writer", test_writer },
-    { "/log-lines/frame", test_frame },
-    { "/log-lines/damaged-frame", test_damaged_frame },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

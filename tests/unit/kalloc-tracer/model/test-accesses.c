@@ -56,7 +56,7 @@ static void alloc_slack(FedTracer *w, uint64_t va, uint64_t size,
 
 /* ---- what is an error ---------------------------------------------------- */
 
-static void freed_memory(void)
+TEST(freed_memory, "/access/freed")
 {
     FedTracer w = fed_tracer_new(true);
     KtError e;
@@ -78,7 +78,7 @@ static void freed_memory(void)
     judged(&w, UAF, 0, 0);
 }
 
-static void behind_the_request(void)
+TEST(behind_the_request, "/access/behind-the-request")
 {
     FedTracer w = fed_tracer_new(true);
     KtError e;
@@ -96,7 +96,7 @@ static void behind_the_request(void)
 }
 
 /* The block begins inside the access: its first bad byte counts. */
-static void the_first_bad_byte_decides(void)
+TEST(the_first_bad_byte_decides, "/access/first-bad-byte")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -109,7 +109,7 @@ static void the_first_bad_byte_decides(void)
     judged(&w, UAF, 0, 0);
 }
 
-static void freed_pages(void)
+TEST(freed_pages, "/access/pages")
 {
     FedTracer w = fed_tracer_new(true);
     uint64_t va = VA & ~4095ull;
@@ -123,7 +123,7 @@ static void freed_pages(void)
     judged(&w, UAF, 0, 1);
 }
 
-static void pages_of_a_slab_that_went_on(void)
+TEST(pages_of_a_slab_that_went_on, "/access/newer-pages")
 {
     FedTracer w = fed_tracer_new(true);
     uint64_t va = VA & ~4095ull;
@@ -141,7 +141,7 @@ static void pages_of_a_slab_that_went_on(void)
     judged(&w, UAF, 0, 0);
 }
 
-static void slots_that_nobody_had(void)
+TEST(slots_that_nobody_had, "/access/slots")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -155,7 +155,7 @@ static void slots_that_nobody_had(void)
 }
 
 /* The allocator's list had the slot, so earlier events do not matter. */
-static void free_slots_when_tracing_began_late(void)
+TEST(free_slots_when_tracing_began_late, "/access/slots-late")
 {
     FedTracer w = fed_tracer_new(false);
 
@@ -172,7 +172,7 @@ static void alloc_in_freed(FedTracer *w)
     alloc(w, VA, 64);
 }
 
-static void rest_of_a_freed_block(void)
+TEST(rest_of_a_freed_block, "/access/rest")
 {
     FedTracer w = fed_tracer_new(true);
     KtError e;
@@ -206,7 +206,7 @@ static void access_before(FedTracer *w, uint32_t before, unsigned cpu,
 }
 
 /* The store may have released the block, and was examined too late. */
-static void store_before_the_free_of_another(void)
+TEST(store_before_the_free_of_another, "/access/store-before-free")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -227,7 +227,7 @@ static void store_before_the_free_of_another(void)
 }
 
 /* The block was freed after the store, and is allocated again. */
-static void store_before_the_block_is_reused(void)
+TEST(store_before_the_block_is_reused, "/access/store-before-reuse")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -238,7 +238,7 @@ static void store_before_the_block_is_reused(void)
     judged(&w, "", 1, 0);
 }
 
-static void what_the_map_says_is_right(void)
+TEST(what_the_map_says_is_right, "/access/right")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -248,7 +248,7 @@ static void what_the_map_says_is_right(void)
     judged(&w, "", 0, 2);
 }
 
-static void blocks_from_before_a_gap(void)
+TEST(blocks_from_before_a_gap, "/access/gap")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -263,7 +263,7 @@ static void blocks_from_before_a_gap(void)
 }
 
 /* After a call that was not recorded, freed memory may have an owner. */
-static void memory_handed_out_unseen(void)
+TEST(memory_handed_out_unseen, "/access/unseen")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -276,7 +276,7 @@ static void memory_handed_out_unseen(void)
     judged(&w, OOB, 1, 0);
 }
 
-static void functions_that_are_not_hooked(void)
+TEST(functions_that_are_not_hooked, "/access/unsure")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -294,7 +294,7 @@ static void access_in(FedTracer *w, uint64_t va, uint16_t cache)
 }
 
 /* The page of the freed object is a slab of another cache now. */
-static void pages_that_went_on(void)
+TEST(pages_that_went_on, "/access/other-owner")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -310,7 +310,7 @@ static void pages_that_went_on(void)
 
 /* Another slab has the page of the rest; the store may have been made before
  * the free. */
-static void rest_of_a_freed_block_that_went_on(void)
+TEST(rest_of_a_freed_block_that_went_on, "/access/rest-went-on")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -323,7 +323,7 @@ static void rest_of_a_freed_block_that_went_on(void)
 
 /* Nobody was seen to free the block, so it is an error that it has another
  * owner; of the rest nothing is known. */
-static void rest_of_a_live_block(void)
+TEST(rest_of_a_live_block, "/access/rest-of-live")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -334,7 +334,7 @@ static void rest_of_a_live_block(void)
 }
 
 /* The slab that has the page now has a free slot there. */
-static void free_slots_of_pages_that_went_on(void)
+TEST(free_slots_of_pages_that_went_on, "/access/free-slot-in-new-slab")
 {
     FedTracer w = fed_tracer_new(true);
     KtEvent ev = { .kind = KT_EV_ACCESS, .va = VA, .size = 8, .cache = { 2 },
@@ -353,7 +353,7 @@ static void free_slots_of_pages_that_went_on(void)
 
 /* Another vCPU frees and allocates while the access is made: the events have
  * one time. */
-static void handed_out_meanwhile(void)
+TEST(handed_out_meanwhile, "/access/meanwhile")
 {
     FedTracer w = fed_tracer_new(true);
     KtEvent ev = { .kind = KT_EV_ALLOC, .va = VA, .size = 64, .us = 1000,
@@ -376,7 +376,7 @@ static void access_by(FedTracer *w, uint32_t stack, uint64_t va)
 }
 
 /* Two stacks with one first frame, and one with another. */
-static void repeats_are_counted(void)
+TEST(repeats_are_counted, "/access/repeats")
 {
     FedTracer w = fed_tracer_new(true);
     const uint64_t a[] = { 0x100, 0x200 }, b[] = { 0x100, 0x300 };
@@ -404,7 +404,7 @@ static void repeats_are_counted(void)
 }
 
 /* 12 bytes behind a live block, with a freed one between. */
-static void a_live_block_in_front(void)
+TEST(a_live_block_in_front, "/access/neighbour")
 {
     FedTracer w = fed_tracer_new(true);
     KtError e;
@@ -423,7 +423,7 @@ static void a_live_block_in_front(void)
     judged(&w, UAF, 0, 0);
 }
 
-static void no_live_block_in_front(void)
+TEST(no_live_block_in_front, "/access/no-neighbour")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -455,7 +455,7 @@ static KtErrorAccess slot_access(FedTracer *w, uint64_t va)
 }
 
 /* Free slots from VA + 64 to VA + 192, and of a block that is freed. */
-static void a_live_block_behind(void)
+TEST(a_live_block_behind, "/access/neighbour-behind")
 {
     FedTracer w = fed_tracer_new(true);
     KtErrorAccess a;
@@ -481,7 +481,7 @@ static void a_live_block_behind(void)
     judged(&w, "free-slot free-slot free-slot free-slot " UAF, 0, 0);
 }
 
-static void the_list_has_an_end(void)
+TEST(the_list_has_an_end, "/access/list")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -503,7 +503,7 @@ static void the_list_has_an_end(void)
 }
 
 /* Nothing is read outside, whatever numbers an event has. */
-static void any_numbers(void)
+TEST(any_numbers, "/access/any-numbers")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -514,37 +514,4 @@ static void any_numbers(void)
     access_of(&w, 0, 0, 0, KT_EVF_FREE_SLOT);
     access_of(&w, 0x2000, UINT64_MAX, 5, 0);
     judged(&w, "free-slot " UAF, 1, 1);
-}
-
-static const TestCase cases[] = {
-    { "/access/freed", freed_memory },
-    { "/access/behind-the-request", behind_the_request },
-    { "/access/first-bad-byte", the_first_bad_byte_decides },
-    { "/access/pages", freed_pages },
-    { "/access/newer-pages", pages_of_a_slab_that_went_on },
-    { "/access/slots", slots_that_nobody_had },
-    { "/access/slots-late", free_slots_when_tracing_began_late },
-    { "/access/rest", rest_of_a_freed_block },
-    { "/access/rest-went-on", rest_of_a_freed_block_that_went_on },
-    { "/access/rest-of-live", rest_of_a_live_block },
-    { "/access/right", what_the_map_says_is_right },
-    { "/access/gap", blocks_from_before_a_gap },
-    { "/access/unseen", memory_handed_out_unseen },
-    { "/access/unsure", functions_that_are_not_hooked },
-    { "/access/other-owner", pages_that_went_on },
-    { "/access/free-slot-in-new-slab", free_slots_of_pages_that_went_on },
-    { "/access/meanwhile", handed_out_meanwhile },
-    { "/access/store-before-free", store_before_the_free_of_another },
-    { "/access/store-before-reuse", store_before_the_block_is_reused },
-    { "/access/repeats", repeats_are_counted },
-    { "/access/neighbour", a_live_block_in_front },
-    { "/access/no-neighbour", no_live_block_in_front },
-    { "/access/neighbour-behind", a_live_block_behind },
-    { "/access/list", the_list_has_an_end },
-    { "/access/any-numbers", any_numbers },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

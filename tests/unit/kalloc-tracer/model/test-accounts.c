@@ -59,7 +59,7 @@ static uint64_t held_of(const World *w, uint64_t pc)
     return id ? kt_accounts_held(&w->a, GPOINTER_TO_UINT(id))->live : 0;
 }
 
-static void test_callers_are_sums(void)
+TEST(test_callers_are_sums, "/accounts/callers-are-sums")
 {
     g_autoptr(World) w = world_new(UINT64_MAX);
     KtCells callers = { 0 };
@@ -82,7 +82,7 @@ static void test_callers_are_sums(void)
 }
 
 /* The same address is another caller if another module lies there. */
-static void test_callers_of_their_time(void)
+TEST(test_callers_of_their_time, "/accounts/callers-of-their-time")
 {
     g_autoptr(World) w = world_new(UINT64_MAX);
     const uint64_t pc = TEXT + 16;
@@ -103,7 +103,7 @@ static void test_callers_of_their_time(void)
 }
 
 /* Whom there is no room for is nobody, not somebody else; nothing is lost. */
-static void test_callers_without_room(void)
+TEST(test_callers_without_room, "/accounts/callers-without-room")
 {
     g_autoptr(World) w = world_new(13 << 18);
     KtTotals totals;
@@ -124,7 +124,7 @@ static void test_callers_without_room(void)
     g_assert_cmpuint(totals.sum.reserved, ==, STACKS * 16);
 }
 
-static void test_marks_without_room(void)
+TEST(test_marks_without_room, "/accounts/points-without-room")
 {
     g_autoptr(World) w = world_new(3 << 20);
     g_autoptr(GError) err = NULL;
@@ -140,7 +140,7 @@ static void test_marks_without_room(void)
     g_assert_null(kt_accounts_tables(&w->a, "a"));
 }
 
-static void test_marks_stay_as_they_are(void)
+TEST(test_marks_stay_as_they_are, "/accounts/points-stay-as-they-are")
 {
     g_autoptr(World) w = world_new(UINT64_MAX);
     const KtTables *then;
@@ -156,7 +156,7 @@ static void test_marks_stay_as_they_are(void)
     g_assert_false(kt_accounts_drop_mark(&w->a, "a"));
 }
 
-static void test_strays_without_room(void)
+TEST(test_strays_without_room, "/accounts/strays-without-room")
 {
     g_autoptr(World) w = world_new(2048);
     const KtStray *rest;
@@ -172,7 +172,7 @@ static void test_strays_without_room(void)
     g_assert_cmpuint(w->a.now.totals.stray, ==, 100);
 }
 
-static void test_classes_of_sizes(void)
+TEST(test_classes_of_sizes, "/accounts/classes-of-sizes")
 {
     uint64_t next = 0;
 
@@ -186,19 +186,4 @@ static void test_classes_of_sizes(void)
         next = hi + 1;
     }
     g_assert_cmpuint(kt_size_class(UINT64_MAX), <, KT_SIZE_CLASSES);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/accounts/callers-are-sums", test_callers_are_sums },
-        { "/accounts/callers-of-their-time", test_callers_of_their_time },
-        { "/accounts/callers-without-room", test_callers_without_room },
-        { "/accounts/points-without-room", test_marks_without_room },
-        { "/accounts/points-stay-as-they-are", test_marks_stay_as_they_are },
-        { "/accounts/strays-without-room", test_strays_without_room },
-        { "/accounts/classes-of-sizes", test_classes_of_sizes },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

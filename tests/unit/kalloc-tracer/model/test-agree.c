@@ -6,7 +6,7 @@
 #include "tests/lib/naive-run.h"
 #include "tests/lib/test-main.h"
 
-static void agrees_with_the_naive_model(void)
+TEST(agrees_with_the_naive_model, "/model/agrees-with-the-naive-model")
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(g_test_rand_int());
 
@@ -32,13 +32,4 @@ static void agrees_with_the_naive_model(void)
         }
         naive_run(data, n, NAIVE_EVERY);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/model/agrees-with-the-naive-model", agrees_with_the_naive_model },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

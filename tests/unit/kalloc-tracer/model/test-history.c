@@ -94,7 +94,7 @@ static void check_kept(const KtBlock *in)
     kt_history_free(h);
 }
 
-static void test_fields(void)
+TEST(test_fields, "/history/fields")
 {
     KtBlock b = full;
 
@@ -111,7 +111,7 @@ static void test_fields(void)
 }
 
 /* Every size from a byte to all there is, at both of its ends. */
-static void test_sizes(void)
+TEST(test_sizes, "/history/sizes")
 {
     KtHistory *h = kt_history_new(1 << 20, NULL);
 
@@ -130,7 +130,7 @@ static void test_sizes(void)
     kt_history_free(h);
 }
 
-static void test_bounds(void)
+TEST(test_bounds, "/history/bounds")
 {
     KtHistory *h = kt_history_new(1 << 20, NULL);
 
@@ -149,7 +149,7 @@ static void test_bounds(void)
 }
 
 /* Rows of several sizes, all of which contain the address. */
-static void test_newest_first(void)
+TEST(test_newest_first, "/history/newest-first")
 {
     KtHistory *h = kt_history_new(1 << 20, NULL);
     Found f;
@@ -169,7 +169,7 @@ static void test_newest_first(void)
 }
 
 /* A neighbour in the same granule was handed out again and again. */
-static void test_newest_of_a_few(void)
+TEST(test_newest_of_a_few, "/history/newest-of-a-few")
 {
     KtHistory *h = kt_history_new(1 << 20, NULL);
     unsigned rows = 1000;
@@ -192,7 +192,7 @@ static void test_newest_of_a_few(void)
     kt_history_free(h);
 }
 
-static void test_oldest_dropped(void)
+TEST(test_oldest_dropped, "/history/oldest-dropped")
 {
     KtHistory *h = kt_history_new(48 * 10, NULL);
 
@@ -213,7 +213,7 @@ static void test_oldest_dropped(void)
     kt_history_free(h);
 }
 
-static void test_no_memory(void)
+TEST(test_no_memory, "/history/no-memory")
 {
     for (unsigned bytes = 0; bytes < 48; bytes++) {
         KtHistory *h = kt_history_new(bytes, NULL);
@@ -226,7 +226,7 @@ static void test_no_memory(void)
 }
 
 /* Huge sizes are kept beside the rows, and not without end. */
-static void test_many_huge(void)
+TEST(test_many_huge, "/history/many-huge")
 {
     KtHistory *h = kt_history_new(48 * 200000, NULL);
     const unsigned max = 65536;
@@ -242,7 +242,7 @@ static void test_many_huge(void)
 }
 
 /* Against a list, through many times the ring's length. */
-static void test_random(void)
+TEST(test_random, "/history/random-against-list")
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(g_test_rand_int());
     const unsigned cap = 500;
@@ -271,21 +271,4 @@ static void test_random(void)
         }
     }
     kt_history_free(h);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/history/fields", test_fields },
-        { "/history/sizes", test_sizes },
-        { "/history/bounds", test_bounds },
-        { "/history/newest-first", test_newest_first },
-        { "/history/newest-of-a-few", test_newest_of_a_few },
-        { "/history/oldest-dropped", test_oldest_dropped },
-        { "/history/no-memory", test_no_memory },
-        { "/history/many-huge", test_many_huge },
-        { "/history/random-against-list", test_random },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -112,7 +112,7 @@ static void churn(FedTracer *w, unsigned from, unsigned to, unsigned times)
     }
 }
 
-static void too_little_is_refused(void)
+TEST(too_little_is_refused, "/limits/too-little-is-refused")
 {
     g_autoptr(GError) err = NULL;
     KtConfig config = KT_CONFIG_DEFAULT;
@@ -163,7 +163,7 @@ static void check_window(const KtHistory *h, unsigned added)
     g_assert_cmpint(rows == 0 || has_past(h, added - rows), ==, true);
 }
 
-static void history_shrinks_from_its_oldest(void)
+TEST(history_shrinks_from_its_oldest, "/limits/history-shrinks-from-its-oldest")
 {
     for (unsigned n = 1000; n < 600000; n = n * 3 + 77) {
         KtBudget *b = kt_budget_new(0);
@@ -192,7 +192,7 @@ static void history_shrinks_from_its_oldest(void)
     }
 }
 
-static void history_lives_on_what_is_left(void)
+TEST(history_lives_on_what_is_left, "/limits/history-lives-on-what-is-left")
 {
     KtBudget *b = kt_budget_new(8 << 20);
     KtHistory *h = kt_history_new(1 << 30, b);
@@ -224,7 +224,7 @@ static void history_lives_on_what_is_left(void)
 
 /* ---- the order of giving up --------------------------------------------- */
 
-static void history_goes_before_blocks(void)
+TEST(history_goes_before_blocks, "/limits/history-goes-before-blocks")
 {
     FedTracer w = bounded_world();
     KtStats s;
@@ -248,7 +248,7 @@ static void history_goes_before_blocks(void)
     expect(&w, "");
 }
 
-static void freed_blocks_go_oldest_first(void)
+TEST(freed_blocks_go_oldest_first, "/limits/freed-blocks-go-oldest-first")
 {
     const unsigned n = 300000;
     FedTracer w = bounded_world();
@@ -278,7 +278,8 @@ static void freed_blocks_go_oldest_first(void)
     expect(&w, "invalid-free double-free");
 }
 
-static void blocks_are_not_kept_beyond_the_bound(void)
+TEST(blocks_are_not_kept_beyond_the_bound,
+     "/limits/blocks-are-not-kept-beyond-the-bound")
 {
     const unsigned n = 1500000;
     FedTracer w = bounded_world();
@@ -312,7 +313,7 @@ static void blocks_are_not_kept_beyond_the_bound(void)
     expect(&w, "double-free");
 }
 
-static void the_end_of_every_block_is_kept(void)
+TEST(the_end_of_every_block_is_kept, "/limits/the-end-of-every-block-is-kept")
 {
     const unsigned n = 1000000;
     FedTracer w = bounded_world();
@@ -333,7 +334,7 @@ static void the_end_of_every_block_is_kept(void)
     expect(&w, "");
 }
 
-static void memory_comes_back(void)
+TEST(memory_comes_back, "/limits/memory-comes-back")
 {
     FedTracer w = bounded_world();
 
@@ -352,7 +353,8 @@ static void memory_comes_back(void)
 
 /* Whichever part of a block the last memory went to. Some may be lost until
  * the map has nodes to spare, too: several blocks that go make one. */
-static void new_ones_are_kept_when_others_went(void)
+TEST(new_ones_are_kept_when_others_went,
+     "/limits/new-ones-are-kept-when-others-went")
 {
     for (unsigned i = 0; i < 16; i++) {
         FedTracer w = bounded_world();
@@ -375,7 +377,7 @@ static void new_ones_are_kept_when_others_went(void)
 
 /* ---- what else a guest can make grow ------------------------------------ */
 
-static void backtraces_have_their_share(void)
+TEST(backtraces_have_their_share, "/limits/backtraces-have-their-share")
 {
     FedTracer w = bounded_world();
     uint64_t pc[16] = { 0xffffffff81000000 };
@@ -402,7 +404,7 @@ static void backtraces_have_their_share(void)
     expect(&w, "");
 }
 
-static void names_have_their_share(void)
+TEST(names_have_their_share, "/limits/names-have-their-share")
 {
     FedTracer w = bounded_world();
     char comm[16] = "storm";
@@ -424,7 +426,7 @@ static void names_have_their_share(void)
     kt_tracer_free(w.t);
 }
 
-static void errors_have_their_share(void)
+TEST(errors_have_their_share, "/limits/errors-have-their-share")
 {
     FedTracer w = bounded_world();
 
@@ -440,7 +442,7 @@ static void errors_have_their_share(void)
 }
 
 /* Sizes of 4 GiB and more take memory of their own. */
-static void huge_sizes_are_bounded(void)
+TEST(huge_sizes_are_bounded, "/limits/huge-sizes-are-bounded")
 {
     FedTracer w = bounded_world();
     unsigned n = 600000;
@@ -462,7 +464,7 @@ static void huge_sizes_are_bounded(void)
 }
 
 /* Pages that are freed in parts make blocks, too. */
-static void parts_of_pages_are_bounded(void)
+TEST(parts_of_pages_are_bounded, "/limits/parts-of-pages-are-bounded")
 {
     FedTracer w = bounded_world();
 
@@ -478,7 +480,7 @@ static void parts_of_pages_are_bounded(void)
     expect(&w, "");
 }
 
-static void anything_is_accounted_for(void)
+TEST(anything_is_accounted_for, "/limits/anything-is-accounted-for")
 {
     FedTracer w = bounded_world();
     GRand *r = g_rand_new_with_seed(6);
@@ -509,34 +511,4 @@ static void anything_is_accounted_for(void)
     check(&w);
     g_rand_free(r);
     kt_tracer_free(w.t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/limits/too-little-is-refused", too_little_is_refused },
-        { "/limits/history-shrinks-from-its-oldest",
-          history_shrinks_from_its_oldest },
-        { "/limits/history-lives-on-what-is-left",
-          history_lives_on_what_is_left },
-        { "/limits/history-goes-before-blocks", history_goes_before_blocks },
-        { "/limits/freed-blocks-go-oldest-first",
-          freed_blocks_go_oldest_first },
-        { "/limits/blocks-are-not-kept-beyond-the-bound",
-          blocks_are_not_kept_beyond_the_bound },
-        { "/limits/the-end-of-every-block-is-kept",
-          the_end_of_every_block_is_kept },
-        { "/limits/memory-comes-back", memory_comes_back },
-        { "/limits/new-ones-are-kept-when-others-went",
-          new_ones_are_kept_when_others_went },
-        { "/limits/backtraces-have-their-share",
-          backtraces_have_their_share },
-        { "/limits/names-have-their-share", names_have_their_share },
-        { "/limits/errors-have-their-share", errors_have_their_share },
-        { "/limits/huge-sizes-are-bounded", huge_sizes_are_bounded },
-        { "/limits/parts-of-pages-are-bounded", parts_of_pages_are_bounded },
-        { "/limits/anything-is-accounted-for", anything_is_accounted_for },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -64,7 +64,7 @@ static void run_ops(const Op *ops)
     kt_map_deinit(&m);
 }
 
-static void test_empty(void)
+TEST(test_empty, "/map/empty")
 {
     static const Op ops[] = {
         { FLOOR, 5 }, { ABOVE, 5 }, { SEEK, 5 }, { REMOVE, 5, false },
@@ -77,7 +77,7 @@ static void test_empty(void)
     run_ops(ops);
 }
 
-static void test_neighbours(void)
+TEST(test_neighbours, "/map/neighbours")
 {
     static const Op ops[] = {
         { INSERT, 10, 1 }, { INSERT, 30, 3 }, { INSERT, 20, 2 },
@@ -92,7 +92,7 @@ static void test_neighbours(void)
 }
 
 /* Keys farther apart than a leaf can hold, and both ends. */
-static void test_far_apart(void)
+TEST(test_far_apart, "/map/far-apart")
 {
     static const Op ops[] = {
         { INSERT, 0x8000000000000000, 1 },
@@ -167,28 +167,28 @@ static uint64_t one_a_leaf(unsigned i)
     return (uint64_t)i << 33;
 }
 
-static void test_ascending(void)
+TEST(test_ascending, "/map/ascending")
 {
     fill_and_drain(ascending, 200000);
 }
 
-static void test_descending(void)
+TEST(test_descending, "/map/descending")
 {
     fill_and_drain(descending, 200000);
 }
 
-static void test_scattered(void)
+TEST(test_scattered, "/map/scattered")
 {
     fill_and_drain(scattered, 200000);
 }
 
-static void test_one_a_leaf(void)
+TEST(test_one_a_leaf, "/map/one-a-leaf")
 {
     fill_and_drain(one_a_leaf, 20000);
 }
 
 /* Entries cost at most 11 bytes when they come in random order. */
-static void test_fill_factor(void)
+TEST(test_fill_factor, "/map/fill-factor")
 {
     KtMap m;
 
@@ -297,7 +297,7 @@ static uint64_t random_key(GRand *rand)
     }
 }
 
-static void test_random(void)
+TEST(test_random, "/map/random-against-sorted-array")
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(g_test_rand_int());
     const unsigned ops = 1000000;
@@ -347,7 +347,7 @@ static void check_hints(KtMapHint *h, unsigned n)
     }
 }
 
-static void test_stale_hints(void)
+TEST(test_stale_hints, "/map/stale-hints")
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(g_test_rand_int());
     KtMap m;
@@ -377,22 +377,4 @@ static void test_stale_hints(void)
         check_hints(h, G_N_ELEMENTS(h));
     }
     kt_map_deinit(&m);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/map/empty", test_empty },
-        { "/map/neighbours", test_neighbours },
-        { "/map/far-apart", test_far_apart },
-        { "/map/ascending", test_ascending },
-        { "/map/descending", test_descending },
-        { "/map/scattered", test_scattered },
-        { "/map/one-a-leaf", test_one_a_leaf },
-        { "/map/fill-factor", test_fill_factor },
-        { "/map/random-against-sorted-array", test_random },
-        { "/map/stale-hints", test_stale_hints },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

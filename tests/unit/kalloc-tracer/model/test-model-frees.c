@@ -16,7 +16,7 @@ static KtBlockState state_of(FedTracer *w, uint64_t va)
 }
 
 /* Every family on every layer: 1 = may free. What Linux refuses stays live. */
-static void families(void)
+TEST(families, "/frees/families")
 {
     static const uint8_t may[KT_FAMILY__COUNT][KT_LAYER__COUNT] = {
         /*                     -  kmalloc large cache vmalloc percpu */
@@ -46,7 +46,8 @@ static void families(void)
 }
 
 /* One wrong call is one error: the right free that follows is none. */
-static void a_refused_free_leaves_the_block_live(void)
+TEST(a_refused_free_leaves_the_block_live,
+     "/frees/a-refused-free-leaves-the-block-live")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -64,7 +65,8 @@ static void a_refused_free_leaves_the_block_live(void)
 
 /* vfree() in an interrupt, of which it is unknown that it is one: the worker's
  * call is the second half of the same mistake. */
-static void a_refused_free_that_was_queued_is_told_once(void)
+TEST(a_refused_free_that_was_queued_is_told_once,
+     "/frees/a-refused-free-that-was-queued-is-told-once")
 {
     FedTracer w = fed_tracer_new(true);
     KtEvent ev = { .kind = KT_EV_FREE, .va = VA, .family = KT_FAMILY_VFREE };
@@ -81,7 +83,7 @@ static void a_refused_free_that_was_queued_is_told_once(void)
 
 /* kfree() frees the compound page, and vfree() the area, that contains the
  * address. */
-static void what_is_freed_from_inside(void)
+TEST(what_is_freed_from_inside, "/frees/what-is-freed-from-inside")
 {
     static const struct {
         KtLayer layer;
@@ -133,7 +135,7 @@ static FedTracer two_lives(bool complete, uint8_t first, uint8_t second)
 }
 
 /* The kernel refuses the pointer of the first life. The owner's is right. */
-static void pointer_of_an_earlier_life(void)
+TEST(pointer_of_an_earlier_life, "/frees/pointer-of-an-earlier-life")
 {
     FedTracer w = two_lives(true, 0xd1, 0x2e);
     KtBlock b;
@@ -149,7 +151,7 @@ static void pointer_of_an_earlier_life(void)
 
 /* A pointer without a tag fits each life, and a life without a tag each
  * pointer. */
-static void unknown_tags_decide_nothing(void)
+TEST(unknown_tags_decide_nothing, "/frees/unknown-tags-decide-nothing")
 {
     static const uint8_t rows[][2] = { { 0x2e, 0 }, { 0, 0xd1 }, { 0, 0 },
                                        { 0x2e, 0x2e } };
@@ -164,7 +166,8 @@ static void unknown_tags_decide_nothing(void)
 }
 
 /* The block may have had another life in the gap. */
-static void tag_of_a_block_from_before_a_gap(void)
+TEST(tag_of_a_block_from_before_a_gap,
+     "/frees/tag-of-a-block-from-before-a-gap")
 {
     FedTracer w = two_lives(true, 0xd1, 0x2e);
 
@@ -175,7 +178,8 @@ static void tag_of_a_block_from_before_a_gap(void)
 }
 
 /* kfree_rcu() of an old pointer is accepted; the free is refused later. */
-static void pointer_of_an_earlier_life_is_queued(void)
+TEST(pointer_of_an_earlier_life_is_queued,
+     "/frees/pointer-of-an-earlier-life-is-queued")
 {
     FedTracer w = two_lives(true, 0xd1, 0x2e);
 
@@ -188,7 +192,7 @@ static void pointer_of_an_earlier_life_is_queued(void)
 }
 
 /* Areas of vmalloc() and large blocks are freed by any pointer. */
-static void tags_of_pages_decide_nothing(void)
+TEST(tags_of_pages_decide_nothing, "/frees/tags-of-pages-decide-nothing")
 {
     static const struct {
         KtLayer layer;
@@ -211,7 +215,7 @@ static void tags_of_pages_decide_nothing(void)
 /* ---- what is no memory --------------------------------------------------- */
 
 /* An error pointer is no memory in any boot, also in one that began late. */
-static void no_memory_is_freed(void)
+TEST(no_memory_is_freed, "/frees/no-memory-is-freed")
 {
     FedTracer w = fed_tracer_new(false);
 
@@ -223,7 +227,7 @@ static void no_memory_is_freed(void)
     expect(&w, "invalid-free invalid-free invalid-free");
 }
 
-static void no_memory_is_queued(void)
+TEST(no_memory_is_queued, "/frees/no-memory-is-queued")
 {
     FedTracer w = fed_tracer_new(false);
 
@@ -234,7 +238,7 @@ static void no_memory_is_queued(void)
     expect(&w, "invalid-free invalid-free");
 }
 
-static void wrong_cache(void)
+TEST(wrong_cache, "/frees/wrong-cache")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -253,7 +257,7 @@ static void wrong_cache(void)
 }
 
 /* Since 7.0 the kernel keeps such an object. */
-static void wrong_cache_of_a_strict_kernel(void)
+TEST(wrong_cache_of_a_strict_kernel, "/frees/wrong-cache-of-a-strict-kernel")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -285,7 +289,7 @@ static void free_pages(FedTracer *w, uint64_t va, unsigned n, uint8_t flags)
 }
 
 /* What is known of the pages decides whether another order is wrong. */
-static void another_order(void)
+TEST(another_order, "/frees/another-order")
 {
     static const struct {
         unsigned n, freed, offset;
@@ -328,7 +332,7 @@ static void another_order(void)
 }
 
 /* The pages' own allocation is shown, unless they are those of a slab. */
-static void pages_by_functions_of_blocks(void)
+TEST(pages_by_functions_of_blocks, "/frees/pages-by-functions-of-blocks")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -348,7 +352,7 @@ static void pages_by_functions_of_blocks(void)
 }
 
 /* kfree() takes pages that are no compound page for a single one. */
-static void what_kfree_frees_of_pages(void)
+TEST(what_kfree_frees_of_pages, "/frees/what-kfree-frees-of-pages")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -360,7 +364,7 @@ static void what_kfree_frees_of_pages(void)
     expect(&w, "wrong-family");
 }
 
-static void blocks_by_functions_of_pages(void)
+TEST(blocks_by_functions_of_pages, "/frees/blocks-by-functions-of-pages")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -429,7 +433,7 @@ static void alloc_by(FedTracer *w, uint32_t stack, uint16_t cache, uint64_t va)
 
 /* An error for each stack. Freed objects and those of others do not count, and
  * the objects stay live. */
-static void objects_left_in_a_cache(void)
+TEST(objects_left_in_a_cache, "/frees/objects-left-in-a-cache")
 {
     FedTracer w = fed_tracer_new(true);
     LeftErrors l;
@@ -453,7 +457,7 @@ static void objects_left_in_a_cache(void)
 }
 
 /* The kernel says that there are some, so the error stands without them. */
-static void objects_left_that_are_unknown(void)
+TEST(objects_left_that_are_unknown, "/frees/objects-left-that-are-unknown")
 {
     FedTracer w = fed_tracer_new(false);
     LeftErrors l;
@@ -468,7 +472,8 @@ static void objects_left_that_are_unknown(void)
     expect(&w, "objects-left objects-left");
 }
 
-static void stacks_of_objects_left_are_bounded(void)
+TEST(stacks_of_objects_left_are_bounded,
+     "/frees/stacks-of-objects-left-are-bounded")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -478,39 +483,4 @@ static void stacks_of_objects_left_are_bounded(void)
     destroy(&w, 1);
     g_assert_cmpuint(errors_of(&w, true).errors, ==, 16);
     kt_tracer_free(w.t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/frees/families", families },
-        { "/frees/a-refused-free-leaves-the-block-live",
-          a_refused_free_leaves_the_block_live },
-        { "/frees/a-refused-free-that-was-queued-is-told-once",
-          a_refused_free_that_was_queued_is_told_once },
-        { "/frees/what-is-freed-from-inside", what_is_freed_from_inside },
-        { "/frees/pointer-of-an-earlier-life", pointer_of_an_earlier_life },
-        { "/frees/unknown-tags-decide-nothing", unknown_tags_decide_nothing },
-        { "/frees/tag-of-a-block-from-before-a-gap",
-          tag_of_a_block_from_before_a_gap },
-        { "/frees/pointer-of-an-earlier-life-is-queued",
-          pointer_of_an_earlier_life_is_queued },
-        { "/frees/tags-of-pages-decide-nothing", tags_of_pages_decide_nothing },
-        { "/frees/no-memory-is-freed", no_memory_is_freed },
-        { "/frees/no-memory-is-queued", no_memory_is_queued },
-        { "/frees/wrong-cache", wrong_cache },
-        { "/frees/wrong-cache-of-a-strict-kernel",
-          wrong_cache_of_a_strict_kernel },
-        { "/frees/another-order", another_order },
-        { "/frees/pages-by-functions-of-blocks", pages_by_functions_of_blocks },
-        { "/frees/what-kfree-frees-of-pages", what_kfree_frees_of_pages },
-        { "/frees/blocks-by-functions-of-pages", blocks_by_functions_of_pages },
-        { "/frees/objects-left-in-a-cache", objects_left_in_a_cache },
-        { "/frees/objects-left-that-are-unknown",
-          objects_left_that_are_unknown },
-        { "/frees/stacks-of-objects-left-are-bounded",
-          stacks_of_objects_left_are_bounded },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -40,7 +40,7 @@ static void expect_pages(FedTracer *w, uint64_t va, uint64_t start, unsigned n,
 }
 
 /* split_page() and the split of a huge page: any part, in any order. */
-static void pages_come_back_in_parts(void)
+TEST(pages_come_back_in_parts, "/model/pages/in-parts")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -64,7 +64,7 @@ static void pages_come_back_in_parts(void)
     expect(&w, "");
 }
 
-static void pages_of_nobody(void)
+TEST(pages_of_nobody, "/model/pages/of-nobody")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -75,7 +75,7 @@ static void pages_of_nobody(void)
     expect(&w, "");
 }
 
-static void pages_freed_twice(void)
+TEST(pages_freed_twice, "/model/pages/freed-twice")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -91,7 +91,7 @@ static void pages_freed_twice(void)
     expect(&w, "double-free");
 }
 
-static void pages_told_of_again(void)
+TEST(pages_told_of_again, "/model/pages/told-of-again")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -106,7 +106,7 @@ static void pages_told_of_again(void)
     expect(&w, "");
 }
 
-static void pages_change_hands(void)
+TEST(pages_change_hands, "/model/pages/change-hands")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -122,7 +122,7 @@ static void pages_change_hands(void)
 }
 
 /* kfree() of an object whose slab was given back. */
-static void slab_was_given_back(void)
+TEST(slab_was_given_back, "/model/slab/given-back")
 {
     static const struct {
         KtLayer layer;
@@ -156,7 +156,7 @@ static void slab_was_given_back(void)
 }
 
 /* What a page says of itself is not what the caller says of the block. */
-static void a_page_names_no_cache(void)
+TEST(a_page_names_no_cache, "/model/slab/names-no-cache")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -172,7 +172,7 @@ static void a_page_names_no_cache(void)
 }
 
 /* No page has a reference: the kernel frees nothing. */
-static void pages_without_references(void)
+TEST(pages_without_references, "/model/pages/without-references")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -186,7 +186,7 @@ static void pages_without_references(void)
     expect(&w, "interior-free");
 }
 
-static void freed_pages_without_references(void)
+TEST(freed_pages_without_references, "/model/pages/freed-without-references")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -198,7 +198,7 @@ static void freed_pages_without_references(void)
 }
 
 /* Since 7.0 the pages of a slab have no references. */
-static void objects_without_references(void)
+TEST(objects_without_references, "/model/pages/objects-without-references")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -213,7 +213,7 @@ static void objects_without_references(void)
 
 /* An object is freed, its slab is given back, and the page allocator hands out
  * the page again. What is freed at that address then are the new pages. */
-static void pages_of_a_former_slab(void)
+TEST(pages_of_a_former_slab, "/model/pages/of-a-former-slab")
 {
     static const struct {
         KtFamily family;
@@ -253,7 +253,7 @@ static void pages_of_a_former_slab(void)
 }
 
 /* kfree_rcu() queues such an address, and frees it later: one error. */
-static void queued_pages_of_a_former_slab(void)
+TEST(queued_pages_of_a_former_slab, "/model/pages/queued-of-a-former-slab")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -263,27 +263,4 @@ static void queued_pages_of_a_former_slab(void)
     kfree_rcu(&w, VA);
     kfree(&w, VA);
     expect(&w, "wrong-family");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/model/pages/in-parts", pages_come_back_in_parts },
-        { "/model/pages/of-nobody", pages_of_nobody },
-        { "/model/pages/freed-twice", pages_freed_twice },
-        { "/model/pages/without-references", pages_without_references },
-        { "/model/pages/freed-without-references",
-          freed_pages_without_references },
-        { "/model/pages/objects-without-references",
-          objects_without_references },
-        { "/model/pages/told-of-again", pages_told_of_again },
-        { "/model/pages/change-hands", pages_change_hands },
-        { "/model/pages/of-a-former-slab", pages_of_a_former_slab },
-        { "/model/pages/queued-of-a-former-slab",
-          queued_pages_of_a_former_slab },
-        { "/model/slab/given-back", slab_was_given_back },
-        { "/model/slab/names-no-cache", a_page_names_no_cache },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -28,7 +28,7 @@ static void vfree(FedTracer *w, unsigned flags)
     event(w, KT_EV_FREE, KT_FAMILY_VFREE, VA, flags);
 }
 
-static void the_worker_repeats_one_free(void)
+TEST(the_worker_repeats_one_free, "/unsure/the-worker-repeats-one-free")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -40,7 +40,7 @@ static void the_worker_repeats_one_free(void)
     expect(&w, "double-free");
 }
 
-static void others_do_not_repeat_it(void)
+TEST(others_do_not_repeat_it, "/unsure/others-do-not-repeat-it")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -51,7 +51,8 @@ static void others_do_not_repeat_it(void)
     expect(&w, "double-free");
 }
 
-static void whoever_may_be_the_worker_repeats_one_free(void)
+TEST(whoever_may_be_the_worker_repeats_one_free,
+     "/unsure/whoever-may-be-the-worker-repeats-one-free")
 {
     const unsigned flags = KT_EVF_QUEUES | KT_EVF_MAYBE_WORKER;
     FedTracer w = fed_tracer_new(true);
@@ -66,7 +67,8 @@ static void whoever_may_be_the_worker_repeats_one_free(void)
     expect(&w, "double-free");
 }
 
-static void the_same_call_queues_what_it_freed(void)
+TEST(the_same_call_queues_what_it_freed,
+     "/unsure/the-same-call-queues-what-it-freed")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -78,7 +80,8 @@ static void the_same_call_queues_what_it_freed(void)
     expect(&w, "double-free");
 }
 
-static void memory_without_hooks_is_not_judged(void)
+TEST(memory_without_hooks_is_not_judged,
+     "/unsure/memory-without-hooks-is-not-judged")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -94,7 +97,7 @@ static void memory_without_hooks_is_not_judged(void)
     expect(&w, "wrong-family");
 }
 
-static void a_free_inside_is_never_an_error(void)
+TEST(a_free_inside_is_never_an_error, "/unsure/a-free-inside-is-never-an-error")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -109,22 +112,4 @@ static void a_free_inside_is_never_an_error(void)
     event(&w, KT_EV_FREE, KT_FAMILY_VFREE, VA, KT_EVF_INSIDE);
     g_assert_cmpuint(stats(&w).live_blocks, ==, 0);
     expect(&w, "");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/unsure/the-worker-repeats-one-free", the_worker_repeats_one_free },
-        { "/unsure/others-do-not-repeat-it", others_do_not_repeat_it },
-        { "/unsure/whoever-may-be-the-worker-repeats-one-free",
-          whoever_may_be_the_worker_repeats_one_free },
-        { "/unsure/the-same-call-queues-what-it-freed",
-          the_same_call_queues_what_it_freed },
-        { "/unsure/memory-without-hooks-is-not-judged",
-          memory_without_hooks_is_not_judged },
-        { "/unsure/a-free-inside-is-never-an-error",
-          a_free_inside_is_never_an_error },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

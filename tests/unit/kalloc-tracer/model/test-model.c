@@ -11,7 +11,7 @@
 
 /* ---- frees -------------------------------------------------------------- */
 
-static void plain_life(void)
+TEST(plain_life, "/model/plain-life")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -29,7 +29,7 @@ static void plain_life(void)
     expect(&w, "");
 }
 
-static void double_free(void)
+TEST(double_free, "/model/double-free")
 {
     FedTracer w = fed_tracer_new(false);
 
@@ -40,7 +40,7 @@ static void double_free(void)
     expect(&w, "double-free double-free");
 }
 
-static void invalid_free(void)
+TEST(invalid_free, "/model/invalid-free")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -52,7 +52,7 @@ static void invalid_free(void)
     expect(&w, "invalid-free invalid-free invalid-free");
 }
 
-static void unknown_free_of_late_tracing(void)
+TEST(unknown_free_of_late_tracing, "/model/unknown-free-of-late-tracing")
 {
     FedTracer w = fed_tracer_new(false);
 
@@ -64,7 +64,7 @@ static void unknown_free_of_late_tracing(void)
     expect(&w, "");
 }
 
-static void interior_free(void)
+TEST(interior_free, "/model/interior-free")
 {
     FedTracer w = fed_tracer_new(false);
     KtBlock b;
@@ -77,7 +77,7 @@ static void interior_free(void)
     expect(&w, "interior-free");
 }
 
-static void pages_are_apart(void)
+TEST(pages_are_apart, "/model/pages-are-apart")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -103,7 +103,7 @@ static void free_sized(FedTracer *w, uint64_t va, uint64_t size)
 }
 
 /* What was asked for counts, not what was reserved. */
-static void wrong_size(void)
+TEST(wrong_size, "/model/wrong-size")
 {
     FedTracer w = fed_tracer_new(true);
     const uint64_t sizes[] = { 64, 0, 5ull << 32 };
@@ -123,7 +123,7 @@ static void wrong_size(void)
 
 /* ---- kfree_rcu ---------------------------------------------------------- */
 
-static void queued_then_freed(void)
+TEST(queued_then_freed, "/model/rcu/queued-then-freed")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -142,7 +142,7 @@ static void queued_then_freed(void)
 }
 
 /* One mistake, one error: the second free was told when it was queued. */
-static void queued_twice_is_told_once(void)
+TEST(queued_twice_is_told_once, "/model/rcu/queued-twice-is-told-once")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -156,7 +156,7 @@ static void queued_twice_is_told_once(void)
     expect(&w, "double-free double-free");
 }
 
-static void queued_when_freed(void)
+TEST(queued_when_freed, "/model/rcu/queued-when-freed")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -167,7 +167,7 @@ static void queued_when_freed(void)
     expect(&w, "double-free");
 }
 
-static void freed_while_queued(void)
+TEST(freed_while_queued, "/model/rcu/freed-while-queued")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -178,7 +178,7 @@ static void freed_while_queued(void)
     expect(&w, "double-free");
 }
 
-static void queue_of_unknown(void)
+TEST(queue_of_unknown, "/model/rcu/unknown")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -191,7 +191,7 @@ static void queue_of_unknown(void)
 
 /* ---- allocations -------------------------------------------------------- */
 
-static void overlap_is_told_once(void)
+TEST(overlap_is_told_once, "/model/overlap-is-told-once")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -210,7 +210,7 @@ static void overlap_is_told_once(void)
     expect(&w, "overlap");
 }
 
-static void no_bytes(void)
+TEST(no_bytes, "/model/no-bytes")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -229,7 +229,7 @@ static void no_bytes(void)
     expect(&w, "");
 }
 
-static void resized(void)
+TEST(resized, "/model/resized")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -253,7 +253,7 @@ static void resized(void)
 /* ---- gaps and boots ----------------------------------------------------- */
 
 /* Whatever happens to blocks from before a gap, it is nobody's fault. */
-static void nothing_is_certain_after_a_gap(void)
+TEST(nothing_is_certain_after_a_gap, "/model/gap/nothing-is-certain")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -284,7 +284,7 @@ static void nothing_is_certain_after_a_gap(void)
 
 /* A call that is lost may be handed what is freed while it goes on, long after
  * it was entered. What lives is nobody else's. */
-static void a_lost_call_hands_out_what_is_freed(void)
+TEST(a_lost_call_hands_out_what_is_freed, "/model/gap/lost-call")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -309,7 +309,7 @@ static void assert_all_old(const KtBlocks *b, bool old)
 }
 
 /* A guest may have gaps as often as it likes, with a million blocks. */
-static void a_gap_looks_at_what_is_new(void)
+TEST(a_gap_looks_at_what_is_new, "/model/gap/looks-at-what-is-new")
 {
     const unsigned n = 300000;
     const KtEvent ev = { .va = VA, .size = 64 };
@@ -336,7 +336,7 @@ static void a_gap_looks_at_what_is_new(void)
     kt_blocks_deinit(&b);
 }
 
-static void switching_on_twice_is_no_gap(void)
+TEST(switching_on_twice_is_no_gap, "/model/gap/on-twice-is-none")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -350,7 +350,7 @@ static void switching_on_twice_is_no_gap(void)
     kt_tracer_free(w.t);
 }
 
-static void clear_forgets(void)
+TEST(clear_forgets, "/model/clear-forgets")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -365,7 +365,7 @@ static void clear_forgets(void)
     expect(&w, "");
 }
 
-static void reset_begins_a_boot(void)
+TEST(reset_begins_a_boot, "/model/reset-begins-a-boot")
 {
     FedTracer w = fed_tracer_new(true);
     char comm[17];
@@ -394,7 +394,7 @@ static void reset_begins_a_boot(void)
 
 /* ---- limits ------------------------------------------------------------- */
 
-static void errors_are_bounded(void)
+TEST(errors_are_bounded, "/model/errors-are-bounded")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -406,7 +406,7 @@ static void errors_are_bounded(void)
     kt_tracer_free(w.t);
 }
 
-static void map_is_bounded(void)
+TEST(map_is_bounded, "/model/map-is-bounded")
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     FedTracer w = { .us = 1 };
@@ -431,7 +431,7 @@ static void map_is_bounded(void)
 }
 
 /* One allocation over a million blocks, again and again. */
-static void overlap_storm(void)
+TEST(overlap_storm, "/model/overlap-storm")
 {
     FedTracer w = fed_tracer_new(true);
     const unsigned n = 1000000;
@@ -446,7 +446,7 @@ static void overlap_storm(void)
     kt_tracer_free(w.t);
 }
 
-static void wrapping_sizes(void)
+TEST(wrapping_sizes, "/model/wrapping-sizes")
 {
     FedTracer w = fed_tracer_new(true);
     KtBlock b;
@@ -467,7 +467,7 @@ static void wrapping_sizes(void)
 }
 
 /* Fields out of range are survived. */
-static void nonsense(void)
+TEST(nonsense, "/model/nonsense")
 {
     FedTracer w = fed_tracer_new(true);
 
@@ -488,7 +488,7 @@ static void nonsense(void)
 /* Multiples of the size that glib's table has by then, and of what undoes its
  * factor of 11: by its own hash all of them have one place, and each block
  * waits for a look at thousands, half a minute in all. */
-static void chosen_gfps(void)
+TEST(chosen_gfps, "/model/chosen-gfps")
 {
     KtBlocks b;
     uint32_t index;
@@ -506,39 +506,4 @@ static void chosen_gfps(void)
         kt_blocks_unset(&b, index);
     }
     kt_blocks_deinit(&b);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/model/plain-life", plain_life },
-        { "/model/double-free", double_free },
-        { "/model/invalid-free", invalid_free },
-        { "/model/unknown-free-of-late-tracing", unknown_free_of_late_tracing },
-        { "/model/interior-free", interior_free },
-        { "/model/pages-are-apart", pages_are_apart },
-        { "/model/wrong-size", wrong_size },
-        { "/model/rcu/queued-then-freed", queued_then_freed },
-        { "/model/rcu/queued-twice-is-told-once", queued_twice_is_told_once },
-        { "/model/rcu/queued-when-freed", queued_when_freed },
-        { "/model/rcu/freed-while-queued", freed_while_queued },
-        { "/model/rcu/unknown", queue_of_unknown },
-        { "/model/overlap-is-told-once", overlap_is_told_once },
-        { "/model/no-bytes", no_bytes },
-        { "/model/resized", resized },
-        { "/model/gap/nothing-is-certain", nothing_is_certain_after_a_gap },
-        { "/model/gap/lost-call", a_lost_call_hands_out_what_is_freed },
-        { "/model/gap/looks-at-what-is-new", a_gap_looks_at_what_is_new },
-        { "/model/gap/on-twice-is-none", switching_on_twice_is_no_gap },
-        { "/model/clear-forgets", clear_forgets },
-        { "/model/reset-begins-a-boot", reset_begins_a_boot },
-        { "/model/errors-are-bounded", errors_are_bounded },
-        { "/model/map-is-bounded", map_is_bounded },
-        { "/model/overlap-storm", overlap_storm },
-        { "/model/wrapping-sizes", wrapping_sizes },
-        { "/model/nonsense", nonsense },
-        { "/model/chosen-gfps", chosen_gfps },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

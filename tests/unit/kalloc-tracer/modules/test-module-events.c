@@ -24,7 +24,7 @@ static const char symbols[] = "ffffffff81000000 T _stext\n"
 
 /* ---- the list ----------------------------------------------------------- */
 
-static void test_by_place(void)
+TEST(test_by_place, "/notes/by-place")
 {
     KtModuleEvents *n = kt_module_events_new(kt_module_free);
     KtModuleEvent note;
@@ -47,7 +47,7 @@ static void test_by_place(void)
     kt_module_events_free(n);
 }
 
-static void test_freed_with_the_list(void)
+TEST(test_freed_with_the_list, "/notes/freed-with-the-list")
 {
     KtModuleEvents *n = kt_module_events_new(kt_module_free);
 
@@ -56,7 +56,7 @@ static void test_freed_with_the_list(void)
     kt_module_events_free(NULL);
 }
 
-static void test_events_before(void)
+TEST(test_events_before, "/notes/events-before")
 {
     KtModuleEvents *n = kt_module_events_new(kt_module_free);
 
@@ -125,7 +125,7 @@ static gpointer add_late(gpointer opaque)
 }
 
 /* Every event is applied once, and no note that is due is left. */
-static void test_late(void)
+TEST(test_late, "/notes/late")
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
@@ -245,7 +245,7 @@ static char *reports_of(const char *path)
     return reports(kt_replay_tracer(r));
 }
 
-static void test_journal_tells_the_same(void)
+TEST(test_journal_tells_the_same, "/notes/journal-tells-the-same")
 {
     g_autofree char *dir = g_dir_make_tmp("ka-notes-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "journal", NULL);
@@ -269,17 +269,4 @@ static void test_journal_tells_the_same(void)
     rmdir(dir);
     g_assert_nonnull(strstr(want, G_STRINGIFY(LIVES) ": "));
     g_assert_cmpstr(got, ==, want);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/notes/by-place", test_by_place },
-        { "/notes/freed-with-the-list", test_freed_with_the_list },
-        { "/notes/events-before", test_events_before },
-        { "/notes/late", test_late },
-        { "/notes/journal-tells-the-same", test_journal_tells_the_same },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

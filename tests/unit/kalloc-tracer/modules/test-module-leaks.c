@@ -50,7 +50,7 @@ static void run(TestWorld *w, const char *format, const char *name)
     test_world_events(w, script);
 }
 
-static void test_oldest_reports_go(void)
+TEST(test_oldest_reports_go, "/module-leaks/oldest-reports-go")
 {
     g_autoptr(TestWorld) w = test_world_new(KERNEL);
     Seen s;
@@ -69,7 +69,7 @@ static void test_oldest_reports_go(void)
 
 /* Its end stands among the events: those behind it do not count, however many
  * are applied at once. */
-static void test_in_order(void)
+TEST(test_in_order, "/module-leaks/in-order")
 {
     g_autoptr(TestWorld) w = test_world_new(KERNEL);
 
@@ -88,7 +88,7 @@ static void test_in_order(void)
 }
 
 /* It is followed while nothing is recorded: of the frees nothing is known. */
-static void test_unloaded_while_off(void)
+TEST(test_unloaded_while_off, "/module-leaks/unloaded-while-off")
 {
     g_autoptr(TestWorld) w = test_world_new(KERNEL);
 
@@ -108,7 +108,7 @@ static bool never(const KtBlock *b, void *opaque)
     g_assert_not_reached();
 }
 
-static void test_withdrawn(void)
+TEST(test_withdrawn, "/module-leaks/withdrawn")
 {
     g_autoptr(TestWorld) w = test_world_new(KERNEL);
     KtTracer *t = test_world_tracer(w);
@@ -130,7 +130,7 @@ static bool count(const KtBlock *b, void *opaque)
 }
 
 /* A freed block of kmalloc is still known at the address of the page. */
-static void test_pages(void)
+TEST(test_pages, "/module-leaks/pages")
 {
     g_autoptr(TestWorld) w = test_world_new(KERNEL);
     KtTracer *t = test_world_tracer(w);
@@ -161,7 +161,7 @@ static void go_to_state(TestWorld *w)
 
 /* What is loaded in a VM's state came some time before: what it allocated
  * until then is its, too. One that comes later has its own time. */
-static void test_state_is_loaded(void)
+TEST(test_state_is_loaded, "/module-leaks/state-is-loaded")
 {
     g_autoptr(TestWorld) w = test_world_new(KERNEL);
 
@@ -179,7 +179,8 @@ static void test_state_is_loaded(void)
 }
 
 /* The kernel is found late: the gap until then comes before its modules. */
-static void test_state_is_loaded_with_a_gap(void)
+TEST(test_state_is_loaded_with_a_gap,
+     "/module-leaks/state-is-loaded-with-a-gap")
 {
     g_autoptr(TestWorld) w = test_world_new(KERNEL);
 
@@ -191,20 +192,4 @@ static void test_state_is_loaded_with_a_gap(void)
         UNLOAD, "m");
     g_assert_cmpuint(look(w).found, ==, 1);
     g_assert_cmpuint(look(w).unsure, ==, 1);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/module-leaks/oldest-reports-go", test_oldest_reports_go },
-        { "/module-leaks/in-order", test_in_order },
-        { "/module-leaks/unloaded-while-off", test_unloaded_while_off },
-        { "/module-leaks/withdrawn", test_withdrawn },
-        { "/module-leaks/pages", test_pages },
-        { "/module-leaks/state-is-loaded", test_state_is_loaded },
-        { "/module-leaks/state-is-loaded-with-a-gap",
-          test_state_is_loaded_with_a_gap },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

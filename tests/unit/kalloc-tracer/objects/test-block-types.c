@@ -98,7 +98,7 @@ static void expect_types(GArray *types, const char *expected)
     g_array_unref(types);
 }
 
-static void test_caches(void)
+TEST(test_caches, "/block-types/caches")
 {
     static const struct {
         const char *cache;
@@ -131,7 +131,7 @@ static void test_caches(void)
     }
 }
 
-static void test_functions(void)
+TEST(test_functions, "/block-types/functions")
 {
     static const struct {
         uint64_t pc;
@@ -158,7 +158,7 @@ static void test_functions(void)
 }
 
 /* A word at @at of a task_struct, or of a block of unknown type. */
-static void test_pointers(void)
+TEST(test_pointers, "/block-types/pointers")
 {
     static const struct {
         const char *cache;
@@ -197,7 +197,7 @@ static void test_pointers(void)
 }
 
 /* A kernel without types, and none at all. */
-static void test_no_types(void)
+TEST(test_no_types, "/block-types/no-types")
 {
     g_autoptr(LeakGuest) g = guest_new();
     KtObjects o = objects_of(g);
@@ -206,16 +206,4 @@ static void test_no_types(void)
     o.kernel = NULL;
     expect_types(kt_block_types(&o, &b), "");
     g_assert_cmpstr(kt_type_source_name(KT_TYPE__COUNT), ==, "?");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/block-types/caches", test_caches },
-        { "/block-types/functions", test_functions },
-        { "/block-types/pointers", test_pointers },
-        { "/block-types/no-types", test_no_types },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -45,7 +45,7 @@ static const char *list(const char *damage, Found *found)
         found);
 }
 
-static void test_table(void)
+TEST(test_table, "/file/table")
 {
     Found found;
 
@@ -60,7 +60,7 @@ static void test_table(void)
                     "the kernel has no types of files");
 }
 
-static void test_path(void)
+TEST(test_path, "/file/path")
 {
     Found found;
 
@@ -83,7 +83,7 @@ static void test_path(void)
 }
 
 /* A mount that is mounted on a directory of its own. */
-static void test_mounts(void)
+TEST(test_mounts, "/file/mounts")
 {
     Found found;
 
@@ -97,15 +97,4 @@ static void test_mounts(void)
              "word va=ffff888000015290 value=ffff888000015100", &found), ==,
         "too many links were followed for the paths");
     g_assert_false(found.file.whole);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/file/table", test_table },
-        { "/file/path", test_path },
-        { "/file/mounts", test_mounts },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

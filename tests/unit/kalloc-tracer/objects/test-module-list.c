@@ -25,7 +25,7 @@ static KtModuleList *list(TestWorld **w, const char *damage)
         &(KtObjects) { ctx->tracer, ctx->kernel, ctx->vm });
 }
 
-static void test_whole(void)
+TEST(test_whole, "/module-list/whole")
 {
     g_autoptr(TestWorld) w = NULL;
     g_autoptr(KtModuleList) l = list(&w, "");
@@ -39,7 +39,7 @@ static void test_whole(void)
     g_assert_cmpuint(m->n_users, ==, 1);
 }
 
-static void test_damaged(void)
+TEST(test_damaged, "/module-list/damaged")
 {
     static const struct {
         const char *damage, *why;
@@ -63,7 +63,7 @@ static void test_damaged(void)
 }
 
 /* Users without an end are cut; a state that does not exist is unknown. */
-static void test_numbers(void)
+TEST(test_numbers, "/module-list/numbers")
 {
     g_autoptr(TestWorld) w = NULL;
     g_autoptr(KtModuleList) l = list(
@@ -74,15 +74,4 @@ static void test_numbers(void)
     g_assert_cmpuint(m->n_users, ==, KT_MODULE_USERS_MAX);
     g_assert_false(m->known & KT_MODULE_USERS);
     g_assert_null(kt_module_state(m));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/module-list/whole", test_whole },
-        { "/module-list/damaged", test_damaged },
-        { "/module-list/numbers", test_numbers },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -56,7 +56,7 @@ static void world_free(World *w)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
 
-static void test_numbers(void)
+TEST(test_numbers, "/object-reader/numbers")
 {
     g_autoptr(World) w = world_new(START END OFFSET_SYMBOL);
     uint64_t v = 1;
@@ -75,7 +75,7 @@ static void test_numbers(void)
     g_assert_false(kt_objects_number(&w->o, DATA, 8, &v));
 }
 
-static void test_strings(void)
+TEST(test_strings, "/object-reader/strings")
 {
     g_autoptr(World) w = world_new(START END OFFSET_SYMBOL);
     const uint64_t last = DATA + 0xfff;
@@ -96,7 +96,7 @@ static void test_strings(void)
     g_assert_true(kt_objects_text(&w->o, last - 1, buf, 1));
 }
 
-static void test_percpu_by_symbol(void)
+TEST(test_percpu_by_symbol, "/object-reader/percpu-by-symbol")
 {
     g_autoptr(World) w = world_new(START END OFFSET_SYMBOL MASK_SYMBOLS);
     uint64_t v;
@@ -115,7 +115,7 @@ static void test_percpu_by_symbol(void)
     g_assert_cmpuint(kt_objects_n_cpus(&w->o), ==, KT_CPUS_MAX);
 }
 
-static void test_percpu_of_one_cpu(void)
+TEST(test_percpu_of_one_cpu, "/object-reader/percpu-of-one-cpu")
 {
     static const struct {
         const char *map;
@@ -136,7 +136,7 @@ static void test_percpu_of_one_cpu(void)
 }
 
 /* In user mode the kernel's GS base is in the other register. */
-static void test_percpu_by_register(void)
+TEST(test_percpu_by_register, "/object-reader/percpu-by-register")
 {
     g_autoptr(World) w = world_new(START MANY SINGLE END);
     uint64_t v;
@@ -151,17 +151,4 @@ static void test_percpu_by_register(void)
     g_assert_false(kt_objects_percpu(&w->o, 3, POINTER, &v));
     test_vm_set(w->vm, 4, true);
     g_assert_false(kt_objects_percpu(&w->o, 1, POINTER, &v));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/object-reader/numbers", test_numbers },
-        { "/object-reader/strings", test_strings },
-        { "/object-reader/percpu-by-symbol", test_percpu_by_symbol },
-        { "/object-reader/percpu-of-one-cpu", test_percpu_of_one_cpu },
-        { "/object-reader/percpu-by-register", test_percpu_by_register },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

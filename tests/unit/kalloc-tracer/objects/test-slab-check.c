@@ -99,7 +99,7 @@ static void expect_only(const SlabGuest *g, const char *expected)
     kt_slab_report_clear(&r);
 }
 
-static void test_free_list(void)
+TEST(test_free_list, "/slab-check/free-list")
 {
     static const char *const expected[] = {
         [NEVER] = "", [LIVE] = "live-on-list 5", [QUEUED] = "early-free 5",
@@ -120,7 +120,7 @@ static void test_free_list(void)
 }
 
 /* Slot 9 is in a sheaf: of the CPU, or one that waits for a grace period. */
-static void test_sheaves(void)
+TEST(test_sheaves, "/slab-check/sheaves")
 {
     static const struct {
         State state;
@@ -150,7 +150,7 @@ static void test_sheaves(void)
 }
 
 /* In use for the kernel, but not live in the map: nothing is wrong. */
-static void test_transit(void)
+TEST(test_transit, "/slab-check/transit")
 {
     g_autoptr(SlabGuest) g = guest_new(SG_6_12);
     g_auto(KtSlabReport) r = { 0 };
@@ -163,7 +163,7 @@ static void test_transit(void)
 
 /* Numbers do not agree while a vCPU holds the lock of the node, or the bit of
  * the slab. */
-static void test_locks(void)
+TEST(test_locks, "/slab-check/locks")
 {
     static const struct {
         uint32_t lock, flags;
@@ -185,7 +185,7 @@ static void test_locks(void)
     }
 }
 
-static void test_lists(void)
+TEST(test_lists, "/slab-check/lists")
 {
     g_autoptr(SlabGuest) g = guest_new(SG_6_12);
 
@@ -207,7 +207,7 @@ static void test_lists(void)
 }
 
 /* The finding has the block of its slot, and that below. */
-static void test_blocks(void)
+TEST(test_blocks, "/slab-check/blocks")
 {
     g_autoptr(SlabGuest) g = guest_new(SG_6_12);
     g_auto(KtSlabReport) r = { 0 };
@@ -228,7 +228,7 @@ static void test_blocks(void)
 
 /* With pages=on the map has a block for the pages of a slab. A finding must not
  * show it as the object of a slot. */
-static void test_pages_of_the_slab(void)
+TEST(test_pages_of_the_slab, "/slab-check/pages")
 {
     g_autoptr(SlabGuest) g = guest_new(SG_6_12);
     g_auto(KtSlabReport) r = { 0 };
@@ -246,7 +246,7 @@ static void test_pages_of_the_slab(void)
 }
 
 /* If frees may be missing in the map, it contradicts nothing. */
-static void test_unsure(void)
+TEST(test_unsure, "/slab-check/unsure")
 {
     for (unsigned i = 0; i < 3; i++) {
         g_autoptr(SlabGuest) g = guest_new(SG_6_12);
@@ -263,7 +263,7 @@ static void test_unsure(void)
     }
 }
 
-static void test_refusals(void)
+TEST(test_refusals, "/slab-check/refusals")
 {
     g_autoptr(SlabGuest) g = guest_new(SG_6_12);
     g_autoptr(GError) none = NULL, runs = NULL, unmapped = NULL;
@@ -280,21 +280,4 @@ static void test_refusals(void)
     g->vm.n_vcpus = 0;
     g_assert_false(kt_slab_check(&g->o, NULL, &third, &unmapped));
     g_assert_nonnull(strstr(unmapped->message, "no vCPU maps"));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/slab-check/free-list", test_free_list },
-        { "/slab-check/sheaves", test_sheaves },
-        { "/slab-check/transit", test_transit },
-        { "/slab-check/locks", test_locks },
-        { "/slab-check/lists", test_lists },
-        { "/slab-check/blocks", test_blocks },
-        { "/slab-check/pages", test_pages_of_the_slab },
-        { "/slab-check/unsure", test_unsure },
-        { "/slab-check/refusals", test_refusals },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -32,7 +32,7 @@ static KtAnswer ask(SlabGuest *g, unsigned cache, unsigned page, unsigned slot)
     return q[0].answer;
 }
 
-static void test_lists(void)
+TEST(test_lists, "/slab-free/lists")
 {
     static const struct {
         SgKind kind;
@@ -55,7 +55,7 @@ static void test_lists(void)
     }
 }
 
-static void test_sheaves(void)
+TEST(test_sheaves, "/slab-free/sheaves")
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_7_3, SG_PLAIN);
     uint64_t full[SG_CAPACITY];
@@ -75,7 +75,7 @@ static void test_sheaves(void)
 }
 
 /* The memory went on: who had the object has it no more. */
-static void test_gone(void)
+TEST(test_gone, "/slab-free/gone")
 {
     g_autoptr(SlabGuest) g = slab_guest_with_lists(SG_6_12, SG_SWAP);
 
@@ -85,7 +85,7 @@ static void test_gone(void)
 }
 
 /* A list that leaves its slab tells nothing of what is not on it. */
-static void test_broken(void)
+TEST(test_broken, "/slab-free/broken")
 {
     g_autoptr(SlabGuest) g = slab_guest_with_lists(SG_6_12, SG_PLAIN);
     g_autoptr(GError) err = NULL;
@@ -101,16 +101,4 @@ static void test_broken(void)
     g_assert_cmpint(ask(g, CACHE, 16, 2), ==, KT_YES);
     g_assert_cmpint(ask(g, CACHE, 16, 5), ==, KT_UNKNOWN);
     g_assert_cmpint(ask(g, CACHE, 18, 0), ==, KT_UNKNOWN);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/slab-free/lists", test_lists },
-        { "/slab-free/sheaves", test_sheaves },
-        { "/slab-free/gone", test_gone },
-        { "/slab-free/broken", test_broken },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

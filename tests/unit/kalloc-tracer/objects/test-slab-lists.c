@@ -107,7 +107,7 @@ static SlabGuest *guest_with_lists(SgKind kind, SgForm form)
 #define CPU1 " =cpu1-freelist(0/0)\n =cpu1-partial(0/0)\n"
 #define NODE0 " 19.4 19.5 19.0 19.15 20.7 =node0-partial(2/5)\n"
 
-static void test_lists(void)
+TEST(test_lists, "/slab-lists/lists")
 {
     static const struct {
         SgKind kind;
@@ -124,7 +124,7 @@ static void test_lists(void)
     }
 }
 
-static void test_free_pointer(void)
+TEST(test_free_pointer, "/slab-lists/free-pointer")
 {
     g_assert_cmphex(kt_free_pointer(KT_FREE_PLAIN, 1, 2, 0x30), ==, 0x30);
     g_assert_cmphex(kt_free_pointer(KT_FREE_XOR, 1, 2, 0x30), ==, 0x33);
@@ -223,7 +223,7 @@ static void break_two_cpus(SlabGuest *g)
 #define TILL_NODE CPU0 PART0 CPU1
 #define END19 " =node0-partial(2/"
 
-static void test_problems(void)
+TEST(test_problems, "/slab-lists/problems")
 {
     static const struct {
         void (*damage)(SlabGuest *g);
@@ -317,7 +317,7 @@ static SlabGuest *guest_with_sheaves(void)
 #define FULL  " 16.7 16.6 16.5 16.4 17.4 =node0-barn-full(2/5)\n"
 #define EMPTY " =node0-barn-empty(1/0)\n"
 
-static void test_sheaves(void)
+TEST(test_sheaves, "/slab-lists/sheaves")
 {
     g_autoptr(SlabGuest) g = guest_with_sheaves();
 
@@ -370,7 +370,7 @@ static void break_barn_number(SlabGuest *g)
     sg_put(g, SG_DIRECT + 5 * 4096 + 1024 + 64 * CACHE + 32, 3, 4);
 }
 
-static void test_sheaf_problems(void)
+TEST(test_sheaf_problems, "/slab-lists/sheaf-problems")
 {
     static const struct {
         void (*damage)(SlabGuest *g);
@@ -407,7 +407,7 @@ static void test_sheaf_problems(void)
 }
 
 /* Without capacity all CPUs have one sheaf that is of no cache. */
-static void test_no_capacity(void)
+TEST(test_no_capacity, "/slab-lists/no-capacity")
 {
     g_autoptr(SlabGuest) g = guest_with_sheaves();
 
@@ -419,26 +419,11 @@ static void test_no_capacity(void)
 
 /* ---- free pointers that nobody understands ------------------------------- */
 
-static void test_unknown_form(void)
+TEST(test_unknown_form, "/slab-lists/unknown-form")
 {
     g_autoptr(SlabGuest) g = guest_with_lists(SG_6_12, SG_SWAP);
 
     sg_put(g, sg_cache(CACHE) + 56, 0x1111, 8);     /* another random */
     expect(g, " =cpu0-freelist(0/0)\n =cpu0-slab(0/0)\n"
               " =cpu0-partial(2/0)\n" CPU1 " =node0-partial(2/0)\n");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/slab-lists/lists", test_lists },
-        { "/slab-lists/free-pointer", test_free_pointer },
-        { "/slab-lists/problems", test_problems },
-        { "/slab-lists/sheaves", test_sheaves },
-        { "/slab-lists/sheaf-problems", test_sheaf_problems },
-        { "/slab-lists/no-capacity", test_no_capacity },
-        { "/slab-lists/unknown-form", test_unknown_form },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -35,7 +35,7 @@ static void expect(SlabGuest *g, unsigned page, const char *want, bool ok)
     g_assert_cmpstr(text->str, ==, want);
 }
 
-static void test_lists(void)
+TEST(test_lists, "/slab-slots/lists")
 {
     static const struct {
         SgKind kind;
@@ -56,7 +56,7 @@ static void test_lists(void)
     }
 }
 
-static void test_sheaves(void)
+TEST(test_sheaves, "/slab-slots/sheaves")
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_7_3, SG_SWAP);
 
@@ -78,7 +78,7 @@ static void test_sheaves(void)
     expect(g, 16, " 16.0 16.9 16.4", false);
 }
 
-static void test_wrong(void)
+TEST(test_wrong, "/slab-slots/wrong")
 {
     g_autoptr(SlabGuest) g = slab_guest_with_lists(SG_6_12, SG_SWAP);
 
@@ -115,7 +115,7 @@ static bool read_and_free(void *opaque, unsigned vcpu, uint64_t va, void *buf,
     return ok;
 }
 
-static void test_change(void)
+TEST(test_change, "/slab-slots/change")
 {
     g_autoptr(SlabGuest) g = slab_guest_with_lists(SG_6_12, SG_SWAP);
     Race race = { g, g->vm.read, sg_object(g, CACHE, 17, 3) };
@@ -126,16 +126,4 @@ static void test_change(void)
     g->o.vm = &vm;
     expect(g, 17, "", false);
     expect(g, 17, " 17.0 17.3 17.1", true);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/slab-slots/lists", test_lists },
-        { "/slab-slots/sheaves", test_sheaves },
-        { "/slab-slots/wrong", test_wrong },
-        { "/slab-slots/change", test_change },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -19,7 +19,7 @@ static KtSlabs *slabs_of(const SlabGuest *g)
 
 /* A cache is found if an event named it, or if the kernel's list has it; what
  * lies in no slab of "kmem_cache" is none. */
-static void test_caches(void)
+TEST(test_caches, "/slab/caches")
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_SWAP);
     g_autoptr(GArray) caches = NULL;
@@ -40,7 +40,7 @@ static void test_caches(void)
     }
 }
 
-static void test_endless_list(void)
+TEST(test_endless_list, "/slab/endless-list")
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_SWAP);
     g_autoptr(KtSlabs) s = slabs_of(g);
@@ -52,7 +52,7 @@ static void test_endless_list(void)
     g_assert_cmpuint(caches->len, ==, 2);
 }
 
-static void test_cache(void)
+TEST(test_cache, "/slab/cache")
 {
     for (SgKind kind = SG_5_10; kind <= SG_7_3; kind++) {
         g_autoptr(SlabGuest) g = slab_guest_new(kind, SG_SWAP);
@@ -77,7 +77,7 @@ static void test_cache(void)
 }
 
 /* Numbers that make no sense are no cache. */
-static void test_no_cache(void)
+TEST(test_no_cache, "/slab/no-cache")
 {
     static const struct {
         unsigned at, bytes;
@@ -100,7 +100,7 @@ static void test_no_cache(void)
     }
 }
 
-static void test_slots(void)
+TEST(test_slots, "/slab/slots")
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_SWAP);
     g_autoptr(KtSlabs) s = slabs_of(g);
@@ -131,7 +131,7 @@ static void test_slots(void)
 }
 
 /* The second page of a slab leads to the first. */
-static void test_compound(void)
+TEST(test_compound, "/slab/compound")
 {
     static const uint64_t heads[] = {
         SG_VMEMMAP + 16 * 64 + 1,   /* compound_head */
@@ -151,7 +151,7 @@ static void test_compound(void)
     }
 }
 
-static void test_no_page(void)
+TEST(test_no_page, "/slab/no-page")
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_SWAP);
     g_autoptr(KtSlabs) s = slabs_of(g);
@@ -175,7 +175,7 @@ static void expect_error(const KtObjects *o, const char *what)
     g_assert_nonnull(strstr(err->message, what));
 }
 
-static void test_unknown(void)
+TEST(test_unknown, "/slab/unknown")
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_SWAP);
     KtObjects o = g->o;
@@ -190,20 +190,4 @@ static void test_unknown(void)
     g->vm.vmemmap = SG_VMEMMAP;
     g_clear_pointer(&g->k.btf, gs_btf_free);
     expect_error(&g->o, "CONFIG_DEBUG_INFO_BTF");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/slab/caches", test_caches },
-        { "/slab/endless-list", test_endless_list },
-        { "/slab/cache", test_cache },
-        { "/slab/no-cache", test_no_cache },
-        { "/slab/slots", test_slots },
-        { "/slab/compound", test_compound },
-        { "/slab/no-page", test_no_page },
-        { "/slab/unknown", test_unknown },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -54,7 +54,7 @@ static GsStruct *type(const World *x, const char *expr)
 }
 
 /* The object ends with the block: behind its type, or before. */
-static void test_ends(void)
+TEST(test_ends, "/struct-copy/ends")
 {
     World x = world_new();
     g_autoptr(GsStruct) box = type(&x, "box"), table = type(&x, "table");
@@ -77,7 +77,7 @@ static void test_ends(void)
     test_world_free(x.w);
 }
 
-static void test_unreadable(void)
+TEST(test_unreadable, "/struct-copy/unreadable")
 {
     World x = world_new();
     g_autoptr(GsStruct) box = type(&x, "box");
@@ -95,7 +95,7 @@ static void test_unreadable(void)
     test_world_free(x.w);
 }
 
-static void test_follow(void)
+TEST(test_follow, "/struct-copy/follow")
 {
     World x = world_new();
     g_autoptr(GsStruct) max = type(&x, "box.table.max");
@@ -115,15 +115,4 @@ static void test_follow(void)
     g_assert_cmpuint(failed, ==, 0);
     g_assert_cmphex(va, ==, 0xffff888000009010ull);
     test_world_free(x.w);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/struct-copy/ends", test_ends },
-        { "/struct-copy/unreadable", test_unreadable },
-        { "/struct-copy/follow", test_follow },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -45,7 +45,7 @@ static unsigned count_in_map(const KtTasks *tasks)
     return n;
 }
 
-static void test_whole(void)
+TEST(test_whole, "/task-list/whole")
 {
     g_auto(Guest) g = { 0 };
     g_autoptr(KtTasks) tasks = tasks_of(&g, "");
@@ -55,7 +55,7 @@ static void test_whole(void)
     g_assert_cmpuint(tasks->only_list, ==, 1);
 }
 
-static void test_damaged(void)
+TEST(test_damaged, "/task-list/damaged")
 {
     static const struct {
         const char *damage, *why;
@@ -83,14 +83,4 @@ static void test_damaged(void)
         g_assert_cmpuint(count_in_map(tasks), ==, IN_MAP);
         g_assert_cmpuint(tasks->only_map, ==, 0);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/task-list/whole", test_whole },
-        { "/task-list/damaged", test_damaged },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

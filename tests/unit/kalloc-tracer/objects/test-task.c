@@ -14,7 +14,7 @@ static char letter_of(uint64_t state, uint64_t exit_state)
     return kt_task_state(&t);
 }
 
-static void test_state(void)
+TEST(test_state, "/task/state")
 {
     static const struct {
         uint32_t state, exit_state;
@@ -36,7 +36,7 @@ static void test_state(void)
     }
 }
 
-static void test_unknown(void)
+TEST(test_unknown, "/task/unknown")
 {
     KtTask t = { 0 };
     uint64_t v;
@@ -46,14 +46,4 @@ static void test_unknown(void)
         g_assert_false(kt_task_fact(&t, i, &v));
         g_assert_cmpuint(strlen(kt_task_fact_name(i)), >, 1);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/task/state", test_state },
-        { "/task/unknown", test_unknown },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

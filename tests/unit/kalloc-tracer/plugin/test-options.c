@@ -16,7 +16,7 @@ static bool parse(KtOptions *o, const char *word, char **why)
     return kt_options_parse(o, 1, argv, why);
 }
 
-static void defaults_hold(void)
+TEST(defaults_hold, "/options/defaults-hold")
 {
     g_autofree char *why = NULL;
     KtOptions o;
@@ -28,7 +28,7 @@ static void defaults_hold(void)
     g_assert_cmpuint(o.mem, ==, 0);
 }
 
-static void sizes_take_suffixes(void)
+TEST(sizes_take_suffixes, "/options/sizes-take-suffixes")
 {
     static const struct { const char *word; uint64_t bytes; } cases[] = {
         { "history=0", 0 }, { "history=4096", 4096 }, { "history=2k", 2048 },
@@ -44,7 +44,7 @@ static void sizes_take_suffixes(void)
     }
 }
 
-static void switches_are_on_or_off(void)
+TEST(switches_are_on_or_off, "/options/switches-are-on-or-off")
 {
     char *why;
     KtOptions o;
@@ -57,7 +57,7 @@ static void switches_are_on_or_off(void)
     g_assert_false(o.pages);
 }
 
-static void bad_words_get_one_line(void)
+TEST(bad_words_get_one_line, "/options/bad-words-get-one-line")
 {
     static const char *const words[] = {
         "", "=", "kernel", "kernel=", "kernal=x", "history=", "history=x",
@@ -82,7 +82,7 @@ static void bad_words_get_one_line(void)
     }
 }
 
-static void seconds_are_a_number(void)
+TEST(seconds_are_a_number, "/options/seconds-are-a-number")
 {
     KtOptions o;
     char *why;
@@ -93,7 +93,8 @@ static void seconds_are_a_number(void)
     g_assert_cmpuint(o.leak_scan, ==, 0);
 }
 
-static void access_is_on_or_names_something(void)
+TEST(access_is_on_or_names_something,
+     "/options/access-is-on-or-names-something")
 {
     char *argv[] = { (char *)"profile=p", (char *)"kernel=k",
                      (char *)"access=on" };
@@ -115,7 +116,7 @@ static void access_is_on_or_names_something(void)
     g_assert_nonnull(strstr(excluded, "'access' is for Linux only"));
 }
 
-static void quarantine_is_a_size(void)
+TEST(quarantine_is_a_size, "/options/quarantine-is-a-size")
 {
     KtOptions o;
     char *why;
@@ -126,7 +127,7 @@ static void quarantine_is_a_size(void)
     g_assert_cmpuint(o.quarantine, ==, 16 << 20);
 }
 
-static void hidden_sources_are_words(void)
+TEST(hidden_sources_are_words, "/options/hidden-sources-are-words")
 {
     KtOptions o;
     char *why;
@@ -138,7 +139,7 @@ static void hidden_sources_are_words(void)
 
 /* A profile is of the kernel given, and Linux's page allocator is no part of
  * it. */
-static void a_profile_needs_a_kernel(void)
+TEST(a_profile_needs_a_kernel, "/options/a-profile-needs-a-kernel")
 {
     char *argv[] = { (char *)"profile=p", (char *)"kernel=k",
                      (char *)"pages=on" };
@@ -151,22 +152,4 @@ static void a_profile_needs_a_kernel(void)
     g_assert_cmpstr(o.profile, ==, "p");
     g_assert_false(kt_options_parse(&o, 3, argv, &pages));
     g_assert_nonnull(strstr(pages, "'pages'"));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/options/defaults-hold", defaults_hold },
-        { "/options/sizes-take-suffixes", sizes_take_suffixes },
-        { "/options/switches-are-on-or-off", switches_are_on_or_off },
-        { "/options/seconds-are-a-number", seconds_are_a_number },
-        { "/options/access-is-on-or-names-something",
-          access_is_on_or_names_something },
-        { "/options/quarantine-is-a-size", quarantine_is_a_size },
-        { "/options/hidden-sources-are-words", hidden_sources_are_words },
-        { "/options/bad-words-get-one-line", bad_words_get_one_line },
-        { "/options/a-profile-needs-a-kernel", a_profile_needs_a_kernel },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -8,7 +8,7 @@
 #define EXPECT(args, mode) \
     g_assert_cmpstr(kt_record_replay_in(args, sizeof(args) - 1), ==, mode)
 
-static void modes(void)
+TEST(modes, "/record-replay/modes")
 {
     EXPECT("qemu\0-icount\0shift=0,rr=record,rrfile=a\0", "record");
     EXPECT("qemu\0--icount\0rr=replay,rrfile=a\0", "replay");
@@ -17,7 +17,7 @@ static void modes(void)
     EXPECT("qemu\0-icount\0rr=record\0-icount\0sleep=off\0", "record");
 }
 
-static void no_mode(void)
+TEST(no_mode, "/record-replay/no-mode")
 {
     EXPECT("", NULL);
     EXPECT("qemu\0-icount\0shift=0,sleep=off\0", NULL);
@@ -26,14 +26,4 @@ static void no_mode(void)
     EXPECT("qemu\0-icount\0", NULL);
     EXPECT("qemu\0-icount\0rr=replay", NULL);       /* no end */
     g_assert_null(kt_record_replay());
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/record-replay/modes", modes },
-        { "/record-replay/no-mode", no_mode },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

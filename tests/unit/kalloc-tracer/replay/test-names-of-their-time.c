@@ -90,7 +90,7 @@ static GsKernel *begin(KtTracer *t)
     return k;
 }
 
-static void one_after_the_other(void)
+TEST(one_after_the_other, "/names-of-their-time/journal")
 {
     char *path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
@@ -126,7 +126,7 @@ static GsKernel *kernel_of_state(const GsKernel *was)
 
 /* Another process loads the state. Both go on: a third module has the place,
  * in both lives. */
-static void state_of_another(void)
+TEST(state_of_another, "/names-of-their-time/state")
 {
     char *path = new_path(), *other = new_path();
     g_autoptr(KtTracer) from = new_tracer(other, NULL);
@@ -158,14 +158,4 @@ static void state_of_another(void)
     expect_callers(kt_replay_tracer(r), 3);
     remove_path(path);
     remove_path(other);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/names-of-their-time/journal", one_after_the_other },
-        { "/names-of-their-time/state", state_of_another },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

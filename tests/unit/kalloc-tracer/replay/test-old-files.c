@@ -210,7 +210,7 @@ static bool load_snapshot(KtTracer *t, GError **errp)
     return kt_snapshot_load(t, gs_stream_from_bytes, &in, errp);
 }
 
-static void snapshot(void)
+TEST(snapshot, "/old-files/snapshot")
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
@@ -329,7 +329,7 @@ static void expect_journal(KtReplay *r)
                   G_N_ELEMENTS(journal_blocks), 2, 201);
 }
 
-static void journal(void)
+TEST(journal, "/old-files/journal")
 {
     g_autoptr(GError) err = NULL;
     g_autoptr(KtReplay) r = kt_replay_open(
@@ -342,14 +342,4 @@ static void journal(void)
     }
     g_assert_no_error(err);
     expect_journal(r);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/old-files/snapshot", snapshot },
-        { "/old-files/journal", journal },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

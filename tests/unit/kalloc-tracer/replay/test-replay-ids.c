@@ -62,7 +62,7 @@ static void expect(GByteArray *data, bool taken)
 
 /* ---- tests -------------------------------------------------------------- */
 
-static void numbers_of_a_tracer(void)
+TEST(numbers_of_a_tracer, "/replay-ids/numbers-of-a-tracer")
 {
     expect(stack_entry(1), true);
     expect(stack_entry(KT_MAX_STACKS), true);
@@ -75,7 +75,7 @@ static void numbers_of_a_tracer(void)
 }
 
 /* A kilobyte that unpacks to megabytes. */
-static void more_than_the_file_can_have(void)
+TEST(more_than_the_file_can_have, "/replay-ids/more-than-the-file-can-have")
 {
     const unsigned n = 1 << 20;
     g_autoptr(KtReplay) r = NULL;
@@ -86,7 +86,7 @@ static void more_than_the_file_can_have(void)
     g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).stacks, <, n / 16);
 }
 
-static void many_numbers_of_one_stack(void)
+TEST(many_numbers_of_one_stack, "/replay-ids/many-numbers-of-one-stack")
 {
     GByteArray *data = entries(same_stack, sizeof(same_stack), 1 << 20);
 
@@ -96,7 +96,7 @@ static void many_numbers_of_one_stack(void)
 
 /* Each event names a stack and a task that none did before, as alike as they
  * can be: no file of a tracer has more of them for its size. */
-static void all_new(void)
+TEST(all_new, "/replay-ids/all-new")
 {
     static const char comm[KT_COMM_LEN] = "init";
     char *path = new_path();
@@ -123,7 +123,7 @@ static void all_new(void)
 }
 
 /* A run without the events that its definitions are for. */
-static void torn_behind_definitions(void)
+TEST(torn_behind_definitions, "/replay-ids/torn-behind-definitions")
 {
     g_autoptr(KtReplay) r = read_note(KT_FRAME_DEFS, entries(
         new_stack, sizeof(new_stack), KT_RUN_EVENTS));
@@ -131,18 +131,4 @@ static void torn_behind_definitions(void)
     g_assert_null(kt_replay_info(r)->damage);
     g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).stacks, ==,
                      KT_RUN_EVENTS);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/replay-ids/numbers-of-a-tracer", numbers_of_a_tracer },
-        { "/replay-ids/more-than-the-file-can-have",
-          more_than_the_file_can_have },
-        { "/replay-ids/many-numbers-of-one-stack", many_numbers_of_one_stack },
-        { "/replay-ids/all-new", all_new },
-        { "/replay-ids/torn-behind-definitions", torn_behind_definitions },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

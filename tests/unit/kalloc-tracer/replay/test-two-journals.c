@@ -91,7 +91,7 @@ static void close_journal(Journal *j)
     remove_path(j->path);
 }
 
-static void two_tables(void)
+TEST(two_tables, "/two-journals/two-tables")
 {
     Journal linux_one = { NULL, "__kmalloc", "kfree", true, 64 };
     Journal other = { "xnu.profile", "zalloc", "kfree_ext", false, 48 };
@@ -110,13 +110,4 @@ static void two_tables(void)
     close_journal(&other);
     check_answers(&linux_one);
     close_journal(&linux_one);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/two-journals/two-tables", two_tables },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

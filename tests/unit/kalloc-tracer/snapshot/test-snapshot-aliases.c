@@ -44,7 +44,7 @@ static bool load(KtTracer *t, const GByteArray *bytes)
 }
 
 /* The ids of the two tracers differ. */
-static void test_same(void)
+TEST(test_same, "/snapshot-aliases/same")
 {
     g_autoptr(KtTracer) t = new_tracer(), other = new_tracer();
     g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -97,7 +97,7 @@ static GByteArray *save_version_3(KtTracer *t)
     return bytes;
 }
 
-static void test_version_3(void)
+TEST(test_version_3, "/snapshot-aliases/version-3")
 {
     g_autoptr(KtTracer) t = new_tracer(), other = new_tracer();
     g_autoptr(GByteArray) bytes = NULL;
@@ -111,14 +111,4 @@ static void test_version_3(void)
     want = snapshot_dump(t);
     got = snapshot_dump(other);
     g_assert_cmpstr(got, ==, want);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/snapshot-aliases/same", test_same },
-        { "/snapshot-aliases/version-3", test_version_3 },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -29,7 +29,7 @@ static GByteArray *with_stacks(KtTracer *t, unsigned n)
 
 /* Backtraces of a state are bounded as the tracer's are: what a tracer of the
  * same bound keeps can be loaded, and no more. */
-static void stacks_beyond_the_bound(void)
+TEST(stacks_beyond_the_bound, "/state-bounds/stacks-beyond-the-bound")
 {
     const unsigned many = 2 * KT_BUDGET_MIN / KT_MAX_FRAMES / 8;
     g_autoptr(KtTracer) any = new_tracer(0);
@@ -65,7 +65,7 @@ static void allocate(KtTracer *t, unsigned n)
 
 /* They take most of their share; where nothing was traced before, nothing
  * makes room for them. */
-static void accounts_come_whole(void)
+TEST(accounts_come_whole, "/state-bounds/accounts-come-whole")
 {
     g_autoptr(KtTracer) a = new_tracer(KT_BUDGET_MIN);
     g_autoptr(KtTracer) b = new_tracer(KT_BUDGET_MIN);
@@ -83,14 +83,4 @@ static void accounts_come_whole(void)
     g_assert_cmpuint(kt_budget_used(b->budget, KT_MEM_ACCOUNTS), ==,
                      kt_budget_used(a->budget, KT_MEM_ACCOUNTS));
     g_assert_cmpint(strcmp(after, before), ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/state-bounds/stacks-beyond-the-bound", stacks_beyond_the_bound },
-        { "/state-bounds/accounts-come-whole", accounts_come_whole },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

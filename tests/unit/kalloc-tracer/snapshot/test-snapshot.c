@@ -166,7 +166,7 @@ static void assert_loads(KtTracer *t, const GByteArray *bytes)
 
 /* ---- tests -------------------------------------------------------------- */
 
-static void test_round_trip(void)
+TEST(test_round_trip, "/state/round-trip")
 {
     for (uint32_t seed = 1; seed <= 20; seed++) {
         g_autoptr(KtTracer) a = random_tracer(seed);
@@ -184,7 +184,7 @@ static void test_round_trip(void)
 }
 
 /* Two tracers go on alike from where one was loaded. */
-static void test_life_after(void)
+TEST(test_life_after, "/state/life-after")
 {
     for (uint32_t seed = 1; seed <= 20; seed++) {
         g_autoptr(GRand) ra = g_rand_new_with_seed(seed);
@@ -205,7 +205,7 @@ static void test_life_after(void)
 }
 
 /* As loadvm does: to and fro between two times of one tracer. */
-static void test_back_and_forth(void)
+TEST(test_back_and_forth, "/state/back-and-forth")
 {
     g_autoptr(GRand) r = g_rand_new_with_seed(7);
     g_autoptr(KtTracer) t = random_tracer(6);
@@ -251,7 +251,7 @@ static KtStats assert_nothing_lost(KtTracer *t)
 }
 
 /* What finds no room is counted at once, not with the next event. */
-static void test_less_history(void)
+TEST(test_less_history, "/state/less-history")
 {
     for (uint32_t seed = 1; seed <= 6; seed++) {
         g_autoptr(KtTracer) a = random_tracer(seed);
@@ -266,7 +266,7 @@ static void test_less_history(void)
 }
 
 /* Of a state that has pages, into a tracer without. */
-static void test_without_pages(void)
+TEST(test_without_pages, "/state/without-pages")
 {
     g_autoptr(KtTracer) a = random_tracer(6);
     g_autoptr(KtTracer) b = new_tracer();
@@ -286,7 +286,7 @@ static void test_without_pages(void)
 }
 
 /* What the host has worked is not undone. */
-static void test_costs_stay(void)
+TEST(test_costs_stay, "/state/costs-stay")
 {
     g_autoptr(KtTracer) t = random_tracer(8);
     g_autoptr(GByteArray) bytes = save(t);
@@ -309,7 +309,7 @@ static void test_costs_stay(void)
 
 /* A load drops the lines of the kernel's log, which are read and counted again:
  * they must not count twice. */
-static void test_log_is_counted_again(void)
+TEST(test_log_is_counted_again, "/state/log-is-counted-again")
 {
     g_autoptr(KtTracer) t = random_tracer(8);
     g_autoptr(GByteArray) bytes = NULL;
@@ -333,7 +333,7 @@ static void assert_refused(KtTracer *t, const char *before, const void *at,
     g_assert_cmpstr(after, ==, before);
 }
 
-static void test_cut_short(void)
+TEST(test_cut_short, "/state/cut-short")
 {
     g_autoptr(KtTracer) a = random_tracer(3);
     g_autoptr(KtTracer) b = random_tracer(4);
@@ -350,7 +350,7 @@ static void test_cut_short(void)
 
 /* Some bits of zstd's headers are of no account (the size of its window, for
  * one): then it is the state that was saved. */
-static void test_flipped(void)
+TEST(test_flipped, "/state/flipped")
 {
     g_autoptr(GRand) r = g_rand_new_with_seed(1);
     g_autoptr(KtTracer) a = random_tracer(3);
@@ -470,7 +470,7 @@ static void endless(GsOut *p)
     gs_out_varint(p, UINT32_MAX);
 }
 
-static void test_no_state(void)
+TEST(test_no_state, "/state/no-state")
 {
     assert_no_state(nothing);
     assert_no_state(other_words);
@@ -482,7 +482,7 @@ static void test_no_state(void)
     assert_no_state(endless);
 }
 
-static void test_numbers(void)
+TEST(test_numbers, "/state/numbers")
 {
     static const uint64_t v[] = {
         0, 1, 127, 128, 1ull << 32, 1ull << 63, UINT64_MAX
@@ -514,7 +514,7 @@ static void test_numbers(void)
 }
 
 /* A small stream that unpacks to more than is said to be possible. */
-static void test_bomb(void)
+TEST(test_bomb, "/state/bomb")
 {
     static const uint8_t zeros[1 << 20];
     g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -538,7 +538,7 @@ static void test_bomb(void)
 }
 
 /* Nothing is known of a state that came without a map. */
-static void test_lost(void)
+TEST(test_lost, "/state/lost")
 {
     g_autoptr(KtTracer) t = random_tracer(5);
     KtStats s;
@@ -556,7 +556,7 @@ static void test_lost(void)
 }
 
 /* As long as a profile may have them: mangled ones are. */
-static void test_longest_name_of_a_hook(void)
+TEST(test_longest_name_of_a_hook, "/state/longest-name-of-a-hook")
 {
     g_autofree char *name = g_strnfill(KT_HOOK_NAME_MAX, 'x');
     const KtHook hook = { .symbol = name, .role = KT_ROLE_ALLOC };
@@ -575,26 +575,4 @@ static void test_longest_name_of_a_hook(void)
     before = snapshot_dump(a);
     after = snapshot_dump(b);
     g_assert_cmpstr(after, ==, before);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/state/round-trip", test_round_trip },
-        { "/state/life-after", test_life_after },
-        { "/state/back-and-forth", test_back_and_forth },
-        { "/state/less-history", test_less_history },
-        { "/state/without-pages", test_without_pages },
-        { "/state/costs-stay", test_costs_stay },
-        { "/state/log-is-counted-again", test_log_is_counted_again },
-        { "/state/cut-short", test_cut_short },
-        { "/state/flipped", test_flipped },
-        { "/state/no-state", test_no_state },
-        { "/state/numbers", test_numbers },
-        { "/state/bomb", test_bomb },
-        { "/state/lost", test_lost },
-        { "/state/longest-name-of-a-hook", test_longest_name_of_a_hook },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -63,7 +63,7 @@ static void check(const TwoOfEach *w, const KtBlockSpec *spec, bool by)
     g_assert_true(passes(w, spec, &(KtTraced) { .ev.kind = KT_EV_GAP }));
 }
 
-static void test_conditions(void)
+TEST(test_conditions, "/trace-filter/conditions")
 {
     TwoOfEach w = two_of_each();
     const KtCodeRange code[] = { { 0x9000, 0x9010 }, { 0x1000, 0x1010 } };
@@ -79,7 +79,7 @@ static void test_conditions(void)
 }
 
 /* Nothing is known of the block: conditions about it are false. */
-static void test_unknown_block(void)
+TEST(test_unknown_block, "/trace-filter/unknown-block")
 {
     TwoOfEach w = two_of_each();
     const KtCodeRange code = { 0x1000, 0x1010 };
@@ -99,7 +99,7 @@ static void test_unknown_block(void)
     kt_tracer_free(w.t);
 }
 
-static void test_resize(void)
+TEST(test_resize, "/trace-filter/resize")
 {
     TwoOfEach w = two_of_each();
     const KtBlockSpec spec = { .has_size = true, .size_lo = 1, .size_hi = 15 };
@@ -115,7 +115,7 @@ static void test_resize(void)
 }
 
 /* Ids that do not exist, and those beyond what a memo has. */
-static void test_ids(void)
+TEST(test_ids, "/trace-filter/ids")
 {
     TwoOfEach w = two_of_each();
     KtTraced e = { .ev = {
@@ -128,16 +128,4 @@ static void test_ids(void)
     g_assert_false(passes(&w, &(KtBlockSpec) {
         .code = &(KtCodeRange) { 0, UINT64_MAX }, .n_code = 1 }, &e));
     kt_tracer_free(w.t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/trace-filter/conditions", test_conditions },
-        { "/trace-filter/unknown-block", test_unknown_block },
-        { "/trace-filter/resize", test_resize },
-        { "/trace-filter/ids", test_ids },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -43,7 +43,7 @@ static KtTraceInfo info_of(KtTracer *t)
 }
 
 /* Nobody waits between the events: all are applied in batches. */
-static void test_blocks(void)
+TEST(test_blocks, "/trace/blocks")
 {
     g_autoptr(KtTracer) t = tracer(0);
     g_autoptr(GArray) got = NULL;
@@ -70,7 +70,7 @@ static void test_blocks(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_TRACE_EVENTS), ==, 2002);
 }
 
-static void test_stop(void)
+TEST(test_stop, "/trace/stop")
 {
     g_autoptr(KtTracer) t = tracer(0);
     g_autoptr(GArray) got = NULL;
@@ -87,7 +87,7 @@ static void test_stop(void)
     g_assert_true(info_of(t).any);
 }
 
-static void test_boots(void)
+TEST(test_boots, "/trace/boots")
 {
     static const uint8_t kinds[] = {
         KT_TRACED_EVENT, KT_TRACED_CLEAR, KT_TRACED_EVENT, KT_TRACED_EVENT,
@@ -112,7 +112,7 @@ static void test_boots(void)
 }
 
 /* A ring that does not fit changes nothing. */
-static void test_limit(void)
+TEST(test_limit, "/trace/limit")
 {
     g_autoptr(KtTracer) t = tracer(64 << 20);
     g_autoptr(GError) error = NULL;
@@ -134,16 +134,4 @@ static void test_limit(void)
                      100 * sizeof(KtTraced));
     g_assert_true(kt_trace_start(t, &(KtTraceSpec) { .ring = 50 }, NULL));
     g_assert_cmpuint(info_of(t).place, ==, 2);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/trace/blocks", test_blocks },
-        { "/trace/stop", test_stop },
-        { "/trace/boots", test_boots },
-        { "/trace/limit", test_limit },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

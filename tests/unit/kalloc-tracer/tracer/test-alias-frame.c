@@ -81,7 +81,7 @@ static void end_and_compare(KtTracer *t, char *path, const char *what)
     remove_path(path);
 }
 
-static void test_same(void)
+TEST(test_same, "/alias-frame/same")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -101,7 +101,7 @@ static void test_same(void)
 }
 
 /* The replay, too, knows the size that the merge made. */
-static void test_object_size(void)
+TEST(test_object_size, "/alias-frame/object-size")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -123,7 +123,7 @@ static void test_object_size(void)
     remove_path(path);
 }
 
-static void test_until(void)
+TEST(test_until, "/alias-frame/until")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -137,7 +137,7 @@ static void test_until(void)
     remove_path(path);
 }
 
-static void test_boots(void)
+TEST(test_boots, "/alias-frame/boots")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -150,7 +150,7 @@ static void test_boots(void)
 }
 
 /* A load replaces the names of before, and so does its checkpoint. */
-static void test_checkpoint(void)
+TEST(test_checkpoint, "/alias-frame/checkpoint")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -182,7 +182,7 @@ static bool read_bytes(const uint8_t *bytes, size_t len, char **text)
 
 /* A frame that is cut anywhere is refused. With any bit changed, it is read or
  * refused, and a name has no control characters. */
-static void test_damaged(void)
+TEST(test_damaged, "/alias-frame/damaged")
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
@@ -207,18 +207,4 @@ static void test_damaged(void)
             g_assert_true(g_ascii_isgraph(*p));
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/alias-frame/same", test_same },
-        { "/alias-frame/object-size", test_object_size },
-        { "/alias-frame/until", test_until },
-        { "/alias-frame/boots", test_boots },
-        { "/alias-frame/checkpoint", test_checkpoint },
-        { "/alias-frame/damaged", test_damaged },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

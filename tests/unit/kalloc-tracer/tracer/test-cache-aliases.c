@@ -41,7 +41,7 @@ static void check_names(KtTracer *t, uint64_t va, const char *want)
     g_assert_cmpstr(got->str, ==, want);
 }
 
-static void test_names(void)
+TEST(test_names, "/cache-aliases/names")
 {
     g_autoptr(KtTracer) t = tracer();
     unsigned epoch = kt_cache_aliases_epoch(t);
@@ -67,7 +67,7 @@ static void test_names(void)
     check_names(t, 2, "");
 }
 
-static void test_limit(void)
+TEST(test_limit, "/cache-aliases/limit")
 {
     g_autoptr(KtTracer) t = tracer();
 
@@ -79,14 +79,4 @@ static void test_limit(void)
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_ALIAS_DROPPED), ==, 2);
     g_assert_true(is_named(t, 0, "name-0"));
     g_assert_false(is_named(t, KT_ALIASES_MAX, "name-*"));
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/cache-aliases/names", test_names },
-        { "/cache-aliases/limit", test_limit },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

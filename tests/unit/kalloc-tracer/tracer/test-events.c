@@ -52,7 +52,7 @@ static unsigned count(const char *text, const char *what)
 /* ---- tests -------------------------------------------------------------- */
 
 /* A limit is one of marks, too. */
-static void marks_behind_the_limit(void)
+TEST(marks_behind_the_limit, "/events/marks-behind-the-limit")
 {
     char *path = new_path();
     KtTracer *t = new_tracer(path, NULL);
@@ -71,7 +71,7 @@ static void marks_behind_the_limit(void)
 }
 
 /* The allocation is in no file, the free is in this one. */
-static void free_of_a_loaded_block(void)
+TEST(free_of_a_loaded_block, "/events/free-of-a-loaded-block")
 {
     char *path = new_path();
     g_autoptr(KtTracer) before = new_tracer(NULL, NULL);
@@ -95,7 +95,7 @@ static void free_of_a_loaded_block(void)
     remove_path(path);
 }
 
-static void damaged_event(void)
+TEST(damaged_event, "/events/damaged-event")
 {
     char *path = new_path();
     KtTracer *t;
@@ -125,15 +125,4 @@ static void damaged_event(void)
     g_assert_nonnull(strstr(bad, "and 1 events are missing"));
     g_assert_cmpuint(count(bad, "\n"), ==, 1);
     remove_path(path);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/events/marks-behind-the-limit", marks_behind_the_limit },
-        { "/events/free-of-a-loaded-block", free_of_a_loaded_block },
-        { "/events/damaged-event", damaged_event },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -14,7 +14,7 @@
 #define THREADS     8
 #define ROUNDS      20000
 
-static void order_of_one_thread(void)
+TEST(order_of_one_thread, "/queue/order-of-one-thread")
 {
     KtQueue *q = kt_queue_new();
     unsigned n;
@@ -36,7 +36,7 @@ static void order_of_one_thread(void)
     kt_queue_free(NULL);
 }
 
-static void stops_at_an_unfilled_place(void)
+TEST(stops_at_an_unfilled_place, "/queue/stops-at-an-unfilled-place")
 {
     KtQueue *q = kt_queue_new();
     const KtEvent ev = { .va = 1 };
@@ -55,7 +55,7 @@ static void stops_at_an_unfilled_place(void)
     kt_queue_free(q);
 }
 
-static void full_ring_is_not_ready(void)
+TEST(full_ring_is_not_ready, "/queue/full-ring-is-not-ready")
 {
     KtQueue *q = kt_queue_new();
     const KtEvent ev = { .va = 1 };
@@ -207,7 +207,7 @@ static KtTracer *new_tracer(void)
     return kt_tracer_new(&config, NULL);
 }
 
-static void order_of_many_threads(void)
+TEST(order_of_many_threads, "/queue/order-of-many-threads")
 {
     World w = { .t = new_tracer() };
     Worker k[THREADS];
@@ -224,7 +224,7 @@ static void order_of_many_threads(void)
 }
 
 /* Long queries: producers fill the ring, wait, and go on. */
-static void producers_wait_for_a_long_query(void)
+TEST(producers_wait_for_a_long_query, "/queue/producers-wait-for-a-long-query")
 {
     World w = { .t = new_tracer() };
     Worker k[THREADS];
@@ -242,7 +242,7 @@ static void producers_wait_for_a_long_query(void)
 
 /* Switches and resets at any moment; the sums cannot be told, but nothing
  * may break or hang. */
-static void switches_while_pushing(void)
+TEST(switches_while_pushing, "/queue/switches-while-pushing")
 {
     World w = { .t = new_tracer() };
     Worker k[THREADS];
@@ -260,19 +260,4 @@ static void switches_while_pushing(void)
     }
     join(k);
     kt_tracer_free(w.t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/queue/order-of-one-thread", order_of_one_thread },
-        { "/queue/stops-at-an-unfilled-place", stops_at_an_unfilled_place },
-        { "/queue/full-ring-is-not-ready", full_ring_is_not_ready },
-        { "/queue/order-of-many-threads", order_of_many_threads },
-        { "/queue/producers-wait-for-a-long-query",
-          producers_wait_for_a_long_query },
-        { "/queue/switches-while-pushing", switches_while_pushing },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

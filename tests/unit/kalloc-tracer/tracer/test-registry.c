@@ -71,7 +71,7 @@ static KtTracer *new_tracer(void)
 
 /* ---- tests -------------------------------------------------------------- */
 
-static void a_part_is_made_once(void)
+TEST(a_part_is_made_once, "/registry/once")
 {
     g_autoptr(KtTracer) t = new_tracer();
     Part *p = kt_tracer_part(t, &row);
@@ -88,7 +88,7 @@ static gpointer get_part(gpointer t)
     return kt_tracer_part(t, &row);
 }
 
-static void threads_get_the_same_part(void)
+TEST(threads_get_the_same_part, "/registry/threads")
 {
     g_autoptr(KtTracer) t = new_tracer();
     GThread *thread[8];
@@ -112,7 +112,7 @@ static void load_itself(KtTracer *t)
     g_assert_true(kt_snapshot_load(t, gs_stream_from_bytes, &in, NULL));
 }
 
-static void ends_of_boots(void)
+TEST(ends_of_boots, "/registry/ends")
 {
     g_autoptr(KtTracer) t = new_tracer();
     const Part *p = kt_tracer_part(t, &row);
@@ -125,7 +125,7 @@ static void ends_of_boots(void)
 }
 
 /* `ka clear` stays in the same boot. */
-static void epochs(void)
+TEST(epochs, "/registry/epochs")
 {
     g_autoptr(KtTracer) t = new_tracer();
     uint64_t first = kt_tracer_epoch(t);
@@ -157,7 +157,7 @@ static uint64_t check(KtTracer *t, GString *out)
     return report.violations;
 }
 
-static void a_part_is_checked(void)
+TEST(a_part_is_checked, "/registry/check")
 {
     g_autoptr(KtTracer) t = new_tracer();
     g_autoptr(GString) out = g_string_new(NULL);
@@ -170,7 +170,7 @@ static void a_part_is_checked(void)
 }
 
 /* Functions of a row are optional, but for the one that makes the part. */
-static void a_row_may_be_bare(void)
+TEST(a_row_may_be_bare, "/registry/bare")
 {
     g_autoptr(KtTracer) t = new_tracer();
     Part *p = kt_tracer_part(t, &bare_row);
@@ -187,7 +187,7 @@ static void count(void *opaque)
     __atomic_add_fetch((unsigned *)opaque, 1, __ATOMIC_RELAXED);
 }
 
-static void idle_work_runs(void)
+TEST(idle_work_runs, "/registry/idle")
 {
     g_autoptr(KtTracer) t = new_tracer();
     unsigned n = 0;
@@ -198,19 +198,4 @@ static void idle_work_runs(void)
         g_usleep(1000);
     }
     kt_tracer_stop(t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/registry/once", a_part_is_made_once },
-        { "/registry/threads", threads_get_the_same_part },
-        { "/registry/ends", ends_of_boots },
-        { "/registry/epochs", epochs },
-        { "/registry/check", a_part_is_checked },
-        { "/registry/bare", a_row_may_be_bare },
-        { "/registry/idle", idle_work_runs },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

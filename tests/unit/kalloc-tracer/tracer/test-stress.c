@@ -189,7 +189,7 @@ static uint64_t sum_of_kinds(KtTracer *t)
            kt_tracer_counter(t, KT_CNT_EV_RCU);
 }
 
-static void holds_together_whatever_comes(void)
+TEST(holds_together_whatever_comes, "/stress/holds-together-whatever-comes")
 {
     const KtConfig config = {
         .n_cpus = PRODUCERS, .history_bytes = 64 * 1024, .max_stacks = 1000,
@@ -224,14 +224,4 @@ static void holds_together_whatever_comes(void)
     g_assert_cmpuint(kt_tracer_counter(w.t, KT_CNT_CHECK_VIOLATIONS), ==, 0);
     kt_tracer_free(w.t);
     kt_pending_calls_free(w.calls);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/stress/holds-together-whatever-comes",
-          holds_together_whatever_comes },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -37,7 +37,7 @@ static void await_counter(KtTracer *t, KtCounter c, uint64_t n)
     g_assert_cmpuint(kt_tracer_counter(t, c), ==, n);
 }
 
-static void applies_without_being_asked(void)
+TEST(applies_without_being_asked, "/tracer/applies-without-being-asked")
 {
     g_autoptr(KtTracer) t = tracer_new();
 
@@ -53,7 +53,7 @@ static void applies_without_being_asked(void)
     await_counter(t, KT_CNT_EV_FREE, 1);
 }
 
-static void stops_and_leaves_the_rest_to_others(void)
+TEST(stops_and_leaves_the_rest_to_others, "/tracer/stops")
 {
     g_autoptr(KtTracer) t = tracer_new();
     KtStats stats;
@@ -88,7 +88,7 @@ static gpointer produce(gpointer opaque)
     return NULL;
 }
 
-static void beside_producers_and_queries(void)
+TEST(beside_producers_and_queries, "/tracer/beside-producers-and-queries")
 {
     g_autoptr(KtTracer) t = tracer_new();
     Producer p[2] = { { t, 0 }, { t, 1 } };
@@ -115,16 +115,4 @@ static void beside_producers_and_queries(void)
     g_assert_cmpuint(stats.events, ==, 4 * N);
     g_assert_cmpuint(stats.freed_blocks, ==, 200);
     g_assert_cmpuint(stats.errors, ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/tracer/applies-without-being-asked", applies_without_being_asked },
-        { "/tracer/stops", stops_and_leaves_the_rest_to_others },
-        { "/tracer/beside-producers-and-queries",
-          beside_producers_and_queries },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -36,7 +36,7 @@ static uint64_t bytes_of(const McHeapMap *m)
     return sum;
 }
 
-static void test_coarser(void)
+TEST(test_coarser, "/heap-map/coarser")
 {
     g_autoptr(McHeapMap) m = mc_heap_map_new(64);
 
@@ -53,7 +53,7 @@ static void test_coarser(void)
 
 /* A guest may have a block of any size; the last one ends where the address
  * space does. */
-static void test_large(void)
+TEST(test_large, "/heap-map/large")
 {
     g_autoptr(McHeapMap) m = mc_heap_map_new(64);
 
@@ -64,7 +64,7 @@ static void test_large(void)
     g_assert_cmpuint(bytes_of(m), ==, (1ull << 62) + 0x1100);
 }
 
-static void test_pages_below_objects(void)
+TEST(test_pages_below_objects, "/heap-map/pages-below-objects")
 {
     g_autoptr(McHeapMap) m = mc_heap_map_new(64);
     const McMapCell *c;
@@ -83,7 +83,7 @@ static void test_pages_below_objects(void)
     g_assert_null(mc_heap_map_at(m, MC_SPACE_VMALLOC, BASE));
 }
 
-static void test_choose(void)
+TEST(test_choose, "/heap-map/choose")
 {
     g_autoptr(McHeapMap) m = mc_heap_map_new(64);
 
@@ -99,16 +99,4 @@ static void test_choose(void)
                                        BASE + i * 0x1000)->listed, ==,
                         i == 0 || i == 3);
     }
-}
-
-static const TestCase cases[] = {
-    { "/heap-map/coarser", test_coarser },
-    { "/heap-map/large", test_large },
-    { "/heap-map/pages-below-objects", test_pages_below_objects },
-    { "/heap-map/choose", test_choose },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

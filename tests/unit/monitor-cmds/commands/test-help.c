@@ -29,7 +29,7 @@ static char *troff_word(const char *word)
     return g_strjoinv("\\-", parts);
 }
 
-static void test_rundown(void)
+TEST(test_rundown, "/help/rundown-has-every-command")
 {
     g_autoptr(TestWorld) w = test_world_new("");
     int rc;
@@ -44,7 +44,7 @@ static void test_rundown(void)
     check_has(text, "no kernel file was given");
 }
 
-static void test_pages(void)
+TEST(test_pages, "/help/page-of-every-command")
 {
     g_autoptr(TestWorld) w = test_world_new("");
 
@@ -66,7 +66,7 @@ static void test_pages(void)
     }
 }
 
-static void test_help_option(void)
+TEST(test_help_option, "/help/option-prints-the-page")
 {
     g_autoptr(TestWorld) w = test_world_new("");
 
@@ -85,7 +85,7 @@ static void test_help_option(void)
     }
 }
 
-static void test_man(void)
+TEST(test_man, "/help/man-page")
 {
     g_autofree char *text = mc_render_man();
 
@@ -139,7 +139,7 @@ static void check_cells(const McObject *object, void *text)
     }
 }
 
-static void test_markdown(void)
+TEST(test_markdown, "/help/markdown")
 {
     g_autofree char *text = mc_render_markdown();
 
@@ -160,7 +160,7 @@ static void check_file(const char *name, const char *text)
     }
 }
 
-static void test_files(void)
+TEST(test_files, "/help/files-are-up-to-date")
 {
     g_autofree char *man = mc_render_man();
     g_autofree char *markdown = mc_render_markdown();
@@ -356,7 +356,7 @@ static void check_seen(const McObject *object, void *seen)
 
 /* Each key that is printed is a column of its type, and each type is printed
  * by a test. */
-static void test_objects(void)
+TEST(test_objects, "/help/objects-are-told-of")
 {
     g_autoptr(TestWorld) w = test_world_new(
         "alloc va=1000 size=10 us=1 pid=1 comm=a cache=b\n"
@@ -384,7 +384,7 @@ static void check_complete(const char *line, const char *expected)
     g_assert_cmpstr(joined, ==, expected);
 }
 
-static void test_complete(void)
+TEST(test_complete, "/help/completion")
 {
     check_complete("", "show alloc free error events whatis map task files "
                    "mod base struct cache slab regs stack bt symbols top mark "
@@ -421,7 +421,7 @@ static void test_complete(void)
 }
 
 /* The shells themselves are driven by tests/replay/shells.py. */
-static void test_completion_of_shells(void)
+TEST(test_completion_of_shells, "/help/completion-of-shells")
 {
     static const char *const names[] = { "bash", "zsh", "fish" };
 
@@ -435,7 +435,7 @@ static void test_completion_of_shells(void)
 }
 
 /* The usage of the program names the options of program.def. */
-static void test_program_options(void)
+TEST(test_program_options, "/help/program-options")
 {
     char *argv[] = { (char *)g_getenv("KA_PROGRAM"), (char *)"--help", NULL };
     g_autofree char *usage = NULL;
@@ -451,7 +451,7 @@ static void test_program_options(void)
 #include "monitor-cmds/table/program.def"
 }
 
-static void test_rows(void)
+TEST(test_rows, "/help/rows-are-whole")
 {
     for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
         g_assert_nonnull(mc_command_functions[i]);
@@ -463,23 +463,4 @@ static void test_rows(void)
     }
     g_assert_nonnull(mc_help_short());
     g_assert_nonnull(mc_help_params());
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/help/rundown-has-every-command", test_rundown },
-        { "/help/page-of-every-command", test_pages },
-        { "/help/option-prints-the-page", test_help_option },
-        { "/help/man-page", test_man },
-        { "/help/markdown", test_markdown },
-        { "/help/files-are-up-to-date", test_files },
-        { "/help/objects-are-told-of", test_objects },
-        { "/help/completion", test_complete },
-        { "/help/completion-of-shells", test_completion_of_shells },
-        { "/help/program-options", test_program_options },
-        { "/help/rows-are-whole", test_rows },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

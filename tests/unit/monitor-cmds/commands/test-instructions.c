@@ -34,7 +34,7 @@ static void expect(const char *script, const char *command, const char *part)
     g_assert_nonnull(strstr(text, part));
 }
 
-static void read_from_memory(void)
+TEST(read_from_memory, "/instructions/memory")
 {
     expect(KERNEL FREED ACCESS("ffffffff81000110", "0") "vm n=1\n"
            CODE("ffffffff81000110"), "error", KNOWN);
@@ -44,7 +44,7 @@ static void read_from_memory(void)
            "\"error_operand\":\"0x18(%rdi)\"");
 }
 
-static void unknown_without_memory(void)
+TEST(unknown_without_memory, "/instructions/unknown")
 {
     expect(KERNEL FREED ACCESS("ffffffff81000110", "0"), "error", UNKNOWN);
     expect(KERNEL FREED ACCESS("ffffffff81000110", "0") "vm n=1\n", "error",
@@ -55,7 +55,7 @@ static void unknown_without_memory(void)
 
 /* The entry of a function that is checked for all its bytes is not the
  * instruction that accesses them. */
-static void none_of_a_range(void)
+TEST(none_of_a_range, "/instructions/range")
 {
     g_autoptr(TestWorld) w = test_world_new(
         KERNEL FREED ACCESS("ffffffff81000100", "2") "vm n=1\n"
@@ -66,7 +66,7 @@ static void none_of_a_range(void)
     g_assert_null(strstr(text, "insn["));
 }
 
-static void code_of_a_module(void)
+TEST(code_of_a_module, "/instructions/module")
 {
     expect(KERNEL MODULE "load va=ffffffffc0001000\n" FREED
            ACCESS("ffffffffc0000110", "0") "vm n=1\n"
@@ -79,16 +79,4 @@ static void code_of_a_module(void)
            ACCESS("ffffffffc0000110", "0") "unload va=ffffffffc0001000\n"
            MODULE_OF("other") "load va=ffffffffc0001000\nvm n=1\n"
            CODE("ffffffffc0000110"), "error", UNKNOWN);
-}
-
-static const TestCase cases[] = {
-    { "/instructions/memory", read_from_memory },
-    { "/instructions/unknown", unknown_without_memory },
-    { "/instructions/range", none_of_a_range },
-    { "/instructions/module", code_of_a_module },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -63,7 +63,7 @@ static void make_errors(TestWorld *w, unsigned n)
     }
 }
 
-static void test_each_once(void)
+TEST(test_each_once, "/report/each-once")
 {
     g_autoptr(TestWorld) w = test_world_new("complete\n");
     g_autoptr(McReporter) r = mc_reporter_new();
@@ -84,7 +84,7 @@ static void test_each_once(void)
     g_assert_true(g_str_has_suffix(text->str, "==\n"));
 }
 
-static void test_rate(void)
+TEST(test_rate, "/report/rate")
 {
     g_autoptr(TestWorld) w = test_world_new("complete\n");
     g_autoptr(McReporter) r = mc_reporter_new();
@@ -99,7 +99,7 @@ static void test_rate(void)
     g_assert_false(mc_report_due(r, test_world_tracer(w)));
 }
 
-static void test_limit(void)
+TEST(test_limit, "/report/limit")
 {
     g_autoptr(TestWorld) w = test_world_new("complete\n");
     g_autoptr(McReporter) r = mc_reporter_new();
@@ -121,7 +121,7 @@ static void test_limit(void)
 }
 
 /* The same number of errors in another list. */
-static void test_other_list(void)
+TEST(test_other_list, "/report/other-list")
 {
     g_autoptr(TestWorld) w = test_world_new("complete\n");
     g_autoptr(McReporter) r = mc_reporter_new();
@@ -136,16 +136,4 @@ static void test_other_list(void)
     g_assert_false(mc_report_due(r, test_world_tracer(w)));
     make_errors(w, 2);
     g_assert_cmpuint(report(r, w, &s, 0), ==, 2);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/report/each-once", test_each_once },
-        { "/report/rate", test_rate },
-        { "/report/limit", test_limit },
-        { "/report/other-list", test_other_list },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -86,7 +86,7 @@ static SlabGuest *guest_with_blocks(SgKind kind)
     return g;
 }
 
-static void test_cache(void)
+TEST(test_cache, "/slab-commands/cache")
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
 
@@ -152,7 +152,7 @@ static void test_cache(void)
            "\"parts\":1,\"text\":\"full 1 slabs\"}\n");
 }
 
-static void test_which_cache(void)
+TEST(test_which_cache, "/slab-commands/which-cache")
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
 
@@ -166,7 +166,7 @@ static void test_which_cache(void)
     expect_part(g, "cache kmalloc-1k --format pprof", "a format is ka or line");
 }
 
-static void test_slab(void)
+TEST(test_slab, "/slab-commands/slab")
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
 
@@ -200,7 +200,7 @@ static void test_slab(void)
     expect_part(g, "slab 0", "is in no slab");
 }
 
-static void test_history(void)
+TEST(test_history, "/slab-commands/history")
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
     uint64_t va = sg_object(g, CACHE, 18, 0);
@@ -212,7 +212,7 @@ static void test_history(void)
 }
 
 /* A slot that had no block, and a slab whose numbers are damaged. */
-static void test_odd_slabs(void)
+TEST(test_odd_slabs, "/slab-commands/odd-slabs")
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
 
@@ -239,7 +239,7 @@ static void test_odd_slabs(void)
 
 /* With pages=on the map has a block for the pages of a slab. It begins at the
  * address of slot 0, but is not the block of that slot. */
-static void test_pages_of_a_slab(void)
+TEST(test_pages_of_a_slab, "/slab-commands/pages")
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
     KtEvent pages = { .kind = KT_EV_ALLOC, .va = 0xffff888000013000,
@@ -252,7 +252,7 @@ static void test_pages_of_a_slab(void)
     expect_part(g, "slab ffff888000013000 --format line", ">.... ");
 }
 
-static void test_sheaves(void)
+TEST(test_sheaves, "/slab-commands/sheaves")
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_7_3);
 
@@ -269,7 +269,7 @@ static void test_sheaves(void)
 }
 
 /* Without a VM, or without types, the map says what it knows. */
-static void test_without(void)
+TEST(test_without, "/slab-commands/without")
 {
     g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
     KtVm *vm = (KtVm *)g->o.vm;
@@ -294,20 +294,4 @@ static void test_without(void)
     expect_part(g, "cache", "the VM runs: numbers of different moments");
     vm->vmemmap = 0;
     expect_part(g, "cache", "it is not known yet where the direct map is");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/slab-commands/cache", test_cache },
-        { "/slab-commands/which-cache", test_which_cache },
-        { "/slab-commands/slab", test_slab },
-        { "/slab-commands/history", test_history },
-        { "/slab-commands/odd-slabs", test_odd_slabs },
-        { "/slab-commands/pages", test_pages_of_a_slab },
-        { "/slab-commands/sheaves", test_sheaves },
-        { "/slab-commands/without", test_without },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

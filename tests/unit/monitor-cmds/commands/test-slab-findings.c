@@ -64,7 +64,7 @@ static void expect(SlabGuest *g, const char *line, const char *expected)
     g_assert_cmpstr(got, ==, expected);
 }
 
-static void test_nothing(void)
+TEST(test_nothing, "/slab-findings/nothing")
 {
     g_autoptr(SlabGuest) g = guest_new(true);
 
@@ -76,7 +76,7 @@ static void test_nothing(void)
            "?\n");
 }
 
-static void test_finding(void)
+TEST(test_finding, "/slab-findings/finding")
 {
     g_autoptr(SlabGuest) g = guest_new(true);
 
@@ -102,7 +102,7 @@ static void test_finding(void)
            "13 in transit\n");
 }
 
-static void test_json(void)
+TEST(test_json, "/slab-findings/json")
 {
     g_autoptr(SlabGuest) g = guest_new(true);
 
@@ -122,7 +122,7 @@ static void test_json(void)
            "ms; 12 in transit\"}\n");
 }
 
-static void test_unsure(void)
+TEST(test_unsure, "/slab-findings/unsure")
 {
     g_autoptr(SlabGuest) g = guest_new(false);
 
@@ -132,16 +132,4 @@ static void test_unsure(void)
            "not compared with the map: tracing began late\n"
            "nothing found in 1 caches, 1 slabs, 3 free objects in N ms; "
            "13 in transit, 1 unsure\n");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/slab-findings/nothing", test_nothing },
-        { "/slab-findings/finding", test_finding },
-        { "/slab-findings/json", test_json },
-        { "/slab-findings/unsure", test_unsure },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -101,14 +101,14 @@ static void expect(const char *line, bool complete)
     g_assert_cmpint(strstr(line, INCOMPLETE) != NULL, !=, complete);
 }
 
-static void complete(void)
+TEST(complete, "/symbols/complete")
 {
     g_autofree char *line = symbols(true, false, 0);
 
     expect(line, true);
 }
 
-static void not_mapped(void)
+TEST(not_mapped, "/symbols/not-mapped")
 {
     g_autofree char *line = symbols(false, false, 0);
 
@@ -116,7 +116,7 @@ static void not_mapped(void)
 }
 
 /* A running VM maps the kernel a moment later. */
-static void waits(void)
+TEST(waits, "/symbols/waits")
 {
     g_autofree char *line = symbols(true, true, 10);
 
@@ -124,21 +124,9 @@ static void waits(void)
 }
 
 /* A running VM never maps the kernel. */
-static void waits_in_vain(void)
+TEST(waits_in_vain, "/symbols/waits-in-vain")
 {
     g_autofree char *line = symbols(false, true, 0);
 
     expect(line, false);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/symbols/complete", complete },
-        { "/symbols/not-mapped", not_mapped },
-        { "/symbols/waits", waits },
-        { "/symbols/waits-in-vain", waits_in_vain },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

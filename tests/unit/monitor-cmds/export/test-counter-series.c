@@ -10,7 +10,7 @@ static const McPoint *at(const GArray *points, unsigned i)
     return &g_array_index(points, McPoint, i);
 }
 
-static void few_values_are_all_kept(void)
+TEST(few_values_are_all_kept, "/counter-series/few")
 {
     static const uint64_t values[] = { 3, 9, 4, 5, 5, 1, 0 };
     static const uint64_t want[] = { 3, 9, 4, 5, 1, 0 };
@@ -28,7 +28,7 @@ static void few_values_are_all_kept(void)
     g_assert_cmpuint(at(points, 4)->us, ==, 50);
 }
 
-static void a_series_can_be_empty(void)
+TEST(a_series_can_be_empty, "/counter-series/empty")
 {
     g_autoptr(McCounterSeries) s = mc_counter_series_new(8);
 
@@ -61,7 +61,7 @@ static void check(const GArray *points, const uint64_t *value, unsigned n,
     g_assert_cmpuint(at(points, points->len - 1)->value, ==, value[n - 1]);
 }
 
-static void extremes_first_and_last_are_kept(void)
+TEST(extremes_first_and_last_are_kept, "/counter-series/extremes")
 {
     g_autoptr(GRand) rand = g_rand_new_with_seed(1);
 
@@ -79,7 +79,7 @@ static void extremes_first_and_last_are_kept(void)
     }
 }
 
-static void a_single_peak_is_kept(void)
+TEST(a_single_peak_is_kept, "/counter-series/peak")
 {
     g_autoptr(McCounterSeries) s = mc_counter_series_new(2000);
     const GArray *points;
@@ -97,7 +97,7 @@ static void a_single_peak_is_kept(void)
 }
 
 /* A tenth of the values has about a tenth of the points, wherever it is. */
-static void all_stretches_have_points(void)
+TEST(all_stretches_have_points, "/counter-series/stretches")
 {
     g_autoptr(McCounterSeries) s = mc_counter_series_new(2000);
     unsigned n[10] = { 0 };
@@ -115,17 +115,4 @@ static void all_stretches_have_points(void)
         g_assert_cmpuint(n[i], >=, points->len / 20);
         g_assert_cmpuint(n[i], <=, points->len / 5);
     }
-}
-
-static const TestCase cases[] = {
-    { "/counter-series/few", few_values_are_all_kept },
-    { "/counter-series/empty", a_series_can_be_empty },
-    { "/counter-series/extremes", extremes_first_and_last_are_kept },
-    { "/counter-series/peak", a_single_peak_is_kept },
-    { "/counter-series/stretches", all_stretches_have_points },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

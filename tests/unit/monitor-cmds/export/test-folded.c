@@ -29,7 +29,7 @@ static void assert_records(const McHeapProfile *p, McFrames frames,
     g_assert_cmpstr(got, ==, expected);
 }
 
-static void the_root_comes_first(void)
+TEST(the_root_comes_first, "/folded/root-first")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -40,7 +40,7 @@ static void the_root_comes_first(void)
                    "root+0x30;middle+0x20 [ext4];leaf+0x10 2\n");
 }
 
-static void equal_lines_are_added_up(void)
+TEST(equal_lines_are_added_up, "/folded/equal-lines")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -53,7 +53,7 @@ static void equal_lines_are_added_up(void)
                    "[no backtrace] 16\na+0x10;b+0x10 64\na+0x10;b+0x20 32\n");
 }
 
-static void recursion_stays_in_the_stack(void)
+TEST(recursion_stays_in_the_stack, "/folded/recursion")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -61,7 +61,7 @@ static void recursion_stays_in_the_stack(void)
     assert_records(p, MC_FRAMES_FUNCTION, MC_TOP_live, "a;f;f 8\n");
 }
 
-static void what_is_not_positive_is_left_out_and_counted(void)
+TEST(what_is_not_positive_is_left_out_and_counted, "/folded/not-positive")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     const McExport e = { .profile = p, .diff = true };
@@ -78,7 +78,7 @@ static void what_is_not_positive_is_left_out_and_counted(void)
 }
 
 /* Readers take "<anything> <digits>" for a stack. */
-static void no_comment_is_a_stack(void)
+TEST(no_comment_is_a_stack, "/folded/comments")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     const McExport e = { .profile = p };
@@ -97,7 +97,7 @@ static void no_comment_is_a_stack(void)
     }
 }
 
-static void hostile_names_are_one_record_each(void)
+TEST(hostile_names_are_one_record_each, "/folded/hostile-names")
 {
     unsigned n, lines = 0;
     g_autoptr(McHeapProfile) p = export_hostile(&n);
@@ -112,18 +112,4 @@ static void hostile_names_are_one_record_each(void)
         g_assert_true(g_str_is_ascii(line[lines]));
     }
     g_assert_cmpuint(lines, ==, n);
-}
-
-static const TestCase cases[] = {
-    { "/folded/root-first", the_root_comes_first },
-    { "/folded/equal-lines", equal_lines_are_added_up },
-    { "/folded/recursion", recursion_stays_in_the_stack },
-    { "/folded/not-positive", what_is_not_positive_is_left_out_and_counted },
-    { "/folded/comments", no_comment_is_a_stack },
-    { "/folded/hostile-names", hostile_names_are_one_record_each },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -26,7 +26,7 @@ static void check(const char *symbol, const char *function, const char *module,
                                                 "0xffffffff81000010")));
 }
 
-static void names_are_read_from_the_right(void)
+TEST(names_are_read_from_the_right, "/heap-profile/names-from-the-right")
 {
     check("kmalloc+0x10", "kmalloc", NULL, 0x10);
     check("f+0x1f[ext4]", "f", "ext4", 0x1f);
@@ -41,7 +41,7 @@ static void names_are_read_from_the_right(void)
     check(NULL, "0xffffffff81000010", NULL, 0);
 }
 
-static void frames_have_one_number(void)
+TEST(frames_have_one_number, "/heap-profile/one-number-a-frame")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     unsigned a = mc_heap_profile_frame(p, 1, "a+0x1");
@@ -52,7 +52,7 @@ static void frames_have_one_number(void)
     g_assert_cmpuint(mc_heap_profile_frame(p, 1, "b+0x1"), !=, a);
 }
 
-static void stacks_without_frames_say_so(void)
+TEST(stacks_without_frames_say_so, "/heap-profile/no-frames")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     const McProfileStack *s = mc_heap_profile_stack(p, NULL, 0);
@@ -70,7 +70,7 @@ static void assert_visible(const char *name)
     }
 }
 
-static void hostile_names_stay_visible_and_short(void)
+TEST(hostile_names_stay_visible_and_short, "/heap-profile/hostile-names")
 {
     static const char *const hostile[] = {
         "a\nb", "a b", "\xff\xfe", "<script>", "a\tb\r", "\xc0\x80",
@@ -92,7 +92,7 @@ static void hostile_names_stay_visible_and_short(void)
     }
 }
 
-static void notes_are_one_line(void)
+TEST(notes_are_one_line, "/heap-profile/notes")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -102,7 +102,7 @@ static void notes_are_one_line(void)
     g_assert_cmpstr(p->banner, ==, "Linux\\x0a\\xff");
 }
 
-static void ranges_that_end_before_they_start_are_dropped(void)
+TEST(ranges_that_end_before_they_start_are_dropped, "/heap-profile/ranges")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -110,18 +110,4 @@ static void ranges_that_end_before_they_start_are_dropped(void)
     g_assert_cmpuint(p->range->len, ==, 0);
     mc_heap_profile_range(p, "m", 2, 2);
     g_assert_cmpuint(p->range->len, ==, 1);
-}
-
-static const TestCase cases[] = {
-    { "/heap-profile/names-from-the-right", names_are_read_from_the_right },
-    { "/heap-profile/one-number-a-frame", frames_have_one_number },
-    { "/heap-profile/no-frames", stacks_without_frames_say_so },
-    { "/heap-profile/hostile-names", hostile_names_stay_visible_and_short },
-    { "/heap-profile/notes", notes_are_one_line },
-    { "/heap-profile/ranges", ranges_that_end_before_they_start_are_dropped },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

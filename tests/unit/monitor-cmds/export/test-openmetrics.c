@@ -39,7 +39,7 @@ static unsigned count_lines(const char *text)
     return n;
 }
 
-static void caches_of_one_name_are_added_up(void)
+TEST(caches_of_one_name_are_added_up, "/openmetrics/one-name")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     g_autofree char *text = NULL;
@@ -52,7 +52,7 @@ static void caches_of_one_name_are_added_up(void)
                     "ka_live_bytes{cache=\"[vmalloc]\"} 32\n");
 }
 
-static void what_is_beyond_the_limit_is_one_cache(void)
+TEST(what_is_beyond_the_limit_is_one_cache, "/openmetrics/limit")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     g_autofree char *text = NULL;
@@ -68,7 +68,7 @@ static void what_is_beyond_the_limit_is_one_cache(void)
                                    "ka_live_bytes{cache=\"(other)\"} 100\n"));
 }
 
-static void hostile_names_are_one_sample_each(void)
+TEST(hostile_names_are_one_sample_each, "/openmetrics/hostile-names")
 {
     static const char *const names[] = {
         "a\"} 1\nka_live_bytes{cache=\"b", "\\", "\"", "x\\", "\xff\xfe",
@@ -88,15 +88,4 @@ static void hostile_names_are_one_sample_each(void)
                             "{cache=\\\"b\"} 1\n"));
     g_assert_nonnull(strstr(text, "{cache=\"\\\\\"} 1\n"));
     g_assert_true(g_str_is_ascii(text));
-}
-
-static const TestCase cases[] = {
-    { "/openmetrics/one-name", caches_of_one_name_are_added_up },
-    { "/openmetrics/limit", what_is_beyond_the_limit_is_one_cache },
-    { "/openmetrics/hostile-names", hostile_names_are_one_sample_each },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -72,7 +72,7 @@ static Counts count_profile(const McHeapProfile *p)
     return count_fields(message, z.total_out);
 }
 
-static void numbers_are_varints(void)
+TEST(numbers_are_varints, "/pprof/varints")
 {
     g_autoptr(GByteArray) b = g_byte_array_new();
     static const guint8 expected[] = {
@@ -89,7 +89,7 @@ static void numbers_are_varints(void)
     g_assert_cmpmem(b->data, b->len, expected, sizeof(expected));
 }
 
-static void an_empty_profile_has_its_types(void)
+TEST(an_empty_profile_has_its_types, "/pprof/empty")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     Counts c = count_profile(p);
@@ -99,7 +99,7 @@ static void an_empty_profile_has_its_types(void)
     g_assert_cmpuint(c.n[11], ==, 1);
 }
 
-static void equal_frames_are_one_location(void)
+TEST(equal_frames_are_one_location, "/pprof/locations")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     Counts c;
@@ -114,7 +114,7 @@ static void equal_frames_are_one_location(void)
 }
 
 /* Code outside of all ranges has a mapping of its own name. */
-static void each_location_has_a_mapping(void)
+TEST(each_location_has_a_mapping, "/pprof/mappings")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -131,7 +131,7 @@ static void each_location_has_a_mapping(void)
     g_assert_cmpuint(count_profile(p).n[3], ==, 4);
 }
 
-static void hostile_names_are_one_record_each(void)
+TEST(hostile_names_are_one_record_each, "/pprof/hostile-names")
 {
     unsigned n;
     g_autoptr(McHeapProfile) p = export_hostile(&n);
@@ -143,17 +143,4 @@ static void hostile_names_are_one_record_each(void)
     g_assert_cmpuint(c.n[13], ==, 3);
     /* names, modules, comments: bounded */
     g_assert_cmpuint(c.bytes[6], <, 20 * MC_PROFILE_NAME_MAX);
-}
-
-static const TestCase cases[] = {
-    { "/pprof/varints", numbers_are_varints },
-    { "/pprof/empty", an_empty_profile_has_its_types },
-    { "/pprof/locations", equal_frames_are_one_location },
-    { "/pprof/mappings", each_location_has_a_mapping },
-    { "/pprof/hostile-names", hostile_names_are_one_record_each },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

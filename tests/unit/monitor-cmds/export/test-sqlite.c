@@ -35,7 +35,7 @@ static char *open_export(const McHeapProfile *p, sqlite3 **db)
     return bytes;
 }
 
-static void hostile_names_are_values(void)
+TEST(hostile_names_are_values, "/sqlite/hostile-names")
 {
     unsigned n;
     g_autoptr(McHeapProfile) p = export_hostile(&n);
@@ -53,7 +53,7 @@ static void hostile_names_are_values(void)
     sqlite3_close(db);
 }
 
-static void the_leaf_has_depth_zero(void)
+TEST(the_leaf_has_depth_zero, "/sqlite/leaf-first")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     g_autofree char *bytes = NULL;
@@ -68,14 +68,4 @@ static void the_leaf_has_depth_zero(void)
     g_assert_cmpint(number(db, "SELECT live FROM stack"), ==, -4096);
     g_assert_cmpint(number(db, "SELECT life IS NULL FROM stack"), ==, 1);
     sqlite3_close(db);
-}
-
-static const TestCase cases[] = {
-    { "/sqlite/hostile-names", hostile_names_are_values },
-    { "/sqlite/leaf-first", the_leaf_has_depth_zero },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -101,7 +101,7 @@ static void check_joined_steps(McTimeSteps *steps)
     g_assert_cmpint(c[FREED / 2].value[MC_STEP_FREES], ==, 2);
 }
 
-static void a_loaded_state_is_the_beginning(void)
+TEST(a_loaded_state_is_the_beginning, "/timeline/load")
 {
     char *path = new_path();
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
@@ -128,7 +128,7 @@ static void a_loaded_state_is_the_beginning(void)
     remove_path(path);
 }
 
-static void what_is_no_journal_is_refused(void)
+TEST(what_is_no_journal_is_refused, "/timeline/no-journal")
 {
     char *path = new_path();
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
@@ -138,14 +138,4 @@ static void what_is_no_journal_is_refused(void)
     g_assert_null(mc_timeline_new(&e, NULL, &error));
     g_assert_nonnull(error);
     remove_path(path);
-}
-
-static const TestCase cases[] = {
-    { "/timeline/load", a_loaded_state_is_the_beginning },
-    { "/timeline/no-journal", what_is_no_journal_is_refused },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

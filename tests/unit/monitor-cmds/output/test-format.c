@@ -9,20 +9,36 @@
 #include "monitor-cmds/commands/commands.h"
 #include "monitor-cmds/output/block-row.h"
 #include "tests/lib/events.h"
+#include "tests/lib/test-main.h"
 
-typedef struct Fixture {
-    TestWorld *w;
-} Fixture;
+static const char many[] =
+    "many n=10000 va=10000 step=40 size=40 us=1 stack=ffffffff81000010\n";
 
-static void setup(Fixture *f, gconstpointer data)
-{
-    f->w = test_world_new(data ? data : "");
-}
+static const char apart[] =
+    "many n=10000 va=10000 step=40 size=20 us=1 stack=ffffffff81000010\n";
 
-static void teardown(Fixture *f, gconstpointer data)
-{
-    test_world_free(f->w);
-}
+static const char pages[] =
+    "symbol va=ffffffff81000000 name=_stext\n"
+    "symbol va=ffffffff81000001 name=twin type=t\n"
+    "symbol va=ffffffff81000011 name=other\n"
+    "symbol va=ffffffff81000018 name=twin type=t\n"
+    "symbol va=ffffffff81000400 name=_etext\n"
+    "many n=6000 va=100000 step=1000 size=1000 us=1 layer=pages "
+    "stack=ffffffff81000010,ffffffff81000020\n"
+    "many n=6000 va=100000 step=1000 size=40 us=1 "
+    "stack=ffffffff81000010,ffffffff81000020\n";
+
+static const char twins[] =
+    "symbol va=ffffffff81000000 name=_stext\n"
+    "symbol va=ffffffff81000100 name=twin type=t\n"
+    "symbol va=ffffffff81000200 name=other\n"
+    "symbol va=ffffffff81000300 name=twin type=t\n"
+    "symbol va=ffffffff81000400 name=_etext\n"
+    "many n=6000 va=100000 step=40 size=20 us=1 stack=ffffffff81000110\n"
+    "many n=6000 va=100020 step=40 size=20 us=1 stack=ffffffff81000310\n"
+    "many n=3000 va=800000 step=40 size=20 us=1 stack=ffffffff81000210\n"
+    "many n=6000 va=a00000 step=40 size=20 us=1 "
+    "stack=ffffffff81000110,ffffffff81000310\n";
 
 /* ---- a strict JSON reader: accepts exactly one value --------------------- */
 
@@ -173,9 +189,10 @@ static bool sink_puts(void *opaque, const char *s)
     return true;
 }
 
-static void test_chunks(Fixture *f, gconstpointer data)
+TEST(test_chunks, "/format/chunks-of-whole-lines")
 {
-    McContext ctx = *test_world_context(f->w);
+    g_autoptr(TestWorld) w = test_world_new(many);
+    McContext ctx = *test_world_context(w);
     Sink k = { .whole = true };
 
     ctx.puts = sink_puts;
@@ -187,24 +204,26 @@ static void test_chunks(Fixture *f, gconstpointer data)
     g_assert_cmpuint(k.chunks, <, 10000 / 10);
 }
 
-static void test_closed(Fixture *f, gconstpointer data)
+TEST(test_closed, "/format/closed-sink-stops")
 {
+    g_autoptr(TestWorld) w = test_world_new(many);
+
     g_autofree char *text = NULL;
     int rc;
 
-    test_world_close_after(f->w, 3);
-    text = test_world_run(f->w, "0-ffffffffffffffff", &rc);
+    test_world_close_after(w, 3);
+    text = test_world_run(w, "0-ffffffffffffffff", &rc);
     g_assert_cmpint(rc, ==, 2);
-    g_assert_cmpuint(test_world_chunks(f->w), ==, 3);
+    g_assert_cmpuint(test_world_chunks(w), ==, 3);
     g_assert_true(g_str_has_suffix(text, "\n"));
 }
 
 /* ---- batches ------------------------------------------------------------- */
 
 /* Lines of a listing: @n of them, in the order of addresses, each once. */
-static void check_listing(Fixture *f, const char *args, unsigned n)
+static void check_listing(TestWorld *w, const char *args, unsigned n)
 {
-    g_autofree char *text = test_world_run(f->w, args, NULL);
+    g_autofree char *text = test_world_run(w, args, NULL);
     g_auto(GStrv) lines = split_lines(text);
     uint64_t last = 0;
 
@@ -217,17 +236,20 @@ static void check_listing(Fixture *f, const char *args, unsigned n)
     }
 }
 
-static void test_batches(Fixture *f, gconstpointer data)
+TEST(test_batches, "/format/listing-over-batches")
 {
-    check_listing(f, "0-ffffffffffffffff", 10000);
-    check_listing(f, "alloc ffffffff81000010 -n 0", 10000);
-    check_listing(f, "alloc ffffffff81000000-ffffffff8100ffff -n 0", 10000);
-    check_listing(f, "alloc ffffffff81000010 --since 9000 -n 0", 1001);
-    check_listing(f, "0-ffffffffffffffff --until 5000", 5000);
+    g_autoptr(TestWorld) w = test_world_new(many);
+
+    check_listing(w, "0-ffffffffffffffff", 10000);
+    check_listing(w, "alloc ffffffff81000010 -n 0", 10000);
+    check_listing(w, "alloc ffffffff81000000-ffffffff8100ffff -n 0", 10000);
+    check_listing(w, "alloc ffffffff81000010 --since 9000 -n 0", 1001);
+    check_listing(w, "0-ffffffffffffffff --until 5000", 5000);
 }
 
-static void test_frees_in_batches(Fixture *f, gconstpointer data)
+TEST(test_frees_in_batches, "/format/frees-over-batches")
 {
+    g_autoptr(TestWorld) w = test_world_new(many);
     g_autoptr(GString) s = g_string_new(NULL);
 
     for (unsigned i = 0; i < 9000; i++) {
@@ -236,31 +258,32 @@ static void test_frees_in_batches(Fixture *f, gconstpointer data)
                                i % 3 ? "ffffffff81000020" :
                                        "ffffffff81000030");
     }
-    test_world_events(f->w, s->str);
-    check_listing(f, "free ffffffff81000020 -n 0", 6000);
-    check_listing(f, "free ffffffff81000030 -n 0", 3000);
-    check_listing(f, "free ffffffff81000020-ffffffff81000030 -n 0", 9000);
+    test_world_events(w, s->str);
+    check_listing(w, "free ffffffff81000020 -n 0", 6000);
+    check_listing(w, "free ffffffff81000030 -n 0", 3000);
+    check_listing(w, "free ffffffff81000020-ffffffff81000030 -n 0", 9000);
 }
 
 /* Pages, and an object at their start, are two blocks of one address. */
-static void test_pages(Fixture *f, gconstpointer data)
+TEST(test_pages, "/format/pages-and-objects")
 {
+    g_autoptr(TestWorld) w = test_world_new(pages);
     static const char *const commands[] = {
         "0-ffffffffffffffff", "alloc ffffffff81000010 -n 0",
         "alloc ffffffff81000000-ffffffff81000020 -n 0", "alloc twin -n 0",
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(commands); i++) {
-        g_autofree char *text = test_world_run(f->w, commands[i], NULL);
+        g_autofree char *text = test_world_run(w, commands[i], NULL);
         g_auto(GStrv) lines = split_lines(text);
 
         g_assert_cmpuint(count_lines(text), ==, 2 * 6000);
         for (unsigned j = 0; j < 2 * 6000; j += 2) {
-            const char *pages = lines[j] + MC_MARGIN;
+            const char *sums = lines[j] + MC_MARGIN;
             const char *object = lines[j + 1] + MC_MARGIN;
 
-            g_assert_cmpint(strncmp(pages, object, 18), ==, 0);
-            g_assert_nonnull(strstr(pages, "( 1000/ 1000)"));
+            g_assert_cmpint(strncmp(sums, object, 18), ==, 0);
+            g_assert_nonnull(strstr(sums, "( 1000/ 1000)"));
             g_assert_nonnull(strstr(object, "(   40/   40)"));
         }
     }
@@ -288,27 +311,31 @@ static gpointer churn(gpointer data)
 }
 
 /* Blocks that stay are listed once each, whatever comes and goes. */
-static void test_while_running(Fixture *f, gconstpointer data)
+TEST(test_while_running, "/format/listing-while-running")
 {
-    Churn c = { .t = test_world_tracer(f->w) };
+    g_autoptr(TestWorld) w = test_world_new(apart);
+    Churn c = { .t = test_world_tracer(w) };
     GThread *thread = g_thread_new("churn", churn, &c);
 
     for (unsigned i = 0; i < 10; i++) {
-        check_listing(f, "10000-ffffffffffffffff 20", 10000);
-        check_listing(f, "alloc ffffffff81000010 -n 0", 10000);
+        check_listing(w, "10000-ffffffffffffffff 20", 10000);
+        check_listing(w, "alloc ffffffff81000010 -n 0", 10000);
     }
     g_atomic_int_set(&c.stop, 1);
     g_thread_join(thread);
 }
 
 /* Functions of one name, more rows each than a batch, many shared. */
-static void test_merge(Fixture *f, gconstpointer data)
+TEST(test_merge, "/format/functions-merge-over-batches")
 {
-    check_listing(f, "alloc twin -n 0", 18000);
+    g_autoptr(TestWorld) w = test_world_new(twins);
+
+    check_listing(w, "alloc twin -n 0", 18000);
 }
 
-static void test_long_history(Fixture *f, gconstpointer data)
+TEST(test_long_history, "/format/history-over-batches")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) s = g_string_new(NULL);
     g_autofree char *text = NULL;
     g_auto(GStrv) lines = NULL;
@@ -318,8 +345,8 @@ static void test_long_history(Fixture *f, gconstpointer data)
                                "free va=1000 us=%u\n", 2 * i + 1, 2 * i + 2);
     }
     g_string_append(s, "alloc va=1000 size=8 us=30000\n");
-    test_world_events(f->w, s->str);
-    text = test_world_run(f->w, "1000 --history", NULL);
+    test_world_events(w, s->str);
+    text = test_world_run(w, "1000 --history", NULL);
     g_assert_cmpuint(count_lines(text), ==, 10001);
     lines = split_lines(text);
     for (unsigned i = 0; i < 10000; i++) {
@@ -331,8 +358,9 @@ static void test_long_history(Fixture *f, gconstpointer data)
     }
 }
 
-static void test_many_errors(Fixture *f, gconstpointer data)
+TEST(test_many_errors, "/format/errors-over-batches")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) s = g_string_new("complete\n"
                                         "alloc va=1000 size=8 us=1\n"
                                         "free va=1000 us=2\n");
@@ -341,16 +369,17 @@ static void test_many_errors(Fixture *f, gconstpointer data)
     for (unsigned i = 0; i < 5000; i++) {
         g_string_append_printf(s, "free va=1000 us=%u\n", 3 + i);
     }
-    test_world_events(f->w, s->str);
-    text = test_world_run(f->w, "error", NULL);
+    test_world_events(w, s->str);
+    text = test_world_run(w, "error", NULL);
     g_assert_cmpuint(count_lines(text), ==, 5000);
     g_assert_true(g_str_has_suffix(text, "error[double-free]@5002us\n"));
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static void test_json_hostile(Fixture *f, gconstpointer data)
+TEST(test_json_hostile, "/format/json-of-hostile-names")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
     static const char *const commands[] = {
         "0-ffffffffffffffff -j -v", "0-ffffffffffffffff -j -v -s",
         "show 1000 -j -v", "show 999999 -j", "error -j -v -s", "stat -j -v",
@@ -367,16 +396,17 @@ static void test_json_hostile(Fixture *f, gconstpointer data)
                                "free va=%x us=%u\n", c * 0x1000, c + 1, c, c,
                                c * 0x1000, c + 2);
     }
-    test_world_events(f->w, s->str);
+    test_world_events(w, s->str);
     for (unsigned i = 0; i < G_N_ELEMENTS(commands); i++) {
-        g_autofree char *text = test_world_run(f->w, commands[i], NULL);
+        g_autofree char *text = test_world_run(w, commands[i], NULL);
 
         g_assert_cmpuint(check_json(text), ==, count_lines(text));
     }
 }
 
-static void test_text_hostile(Fixture *f, gconstpointer data)
+TEST(test_text_hostile, "/format/text-of-hostile-names")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) s = g_string_new(NULL);
     g_autofree char *text = NULL;
 
@@ -385,19 +415,21 @@ static void test_text_hostile(Fixture *f, gconstpointer data)
                                "comm=a\\x%02xb cache=c\\x%02xd\n", c * 0x1000,
                                c, c, c, c);
     }
-    test_world_events(f->w, s->str);
-    text = test_world_run(f->w, "0-ffffffffffffffff -v", NULL);
+    test_world_events(w, s->str);
+    text = test_world_run(w, "0-ffffffffffffffff -v", NULL);
     g_assert_cmpuint(count_lines(text), ==, 255);
     for (const char *p = text; *p; p++) {
         g_assert_true(*p == '\n' || (*p >= 0x20 && *p < 0x7f));
     }
 }
 
-static void test_json_keys(Fixture *f, gconstpointer data)
+TEST(test_json_keys, "/format/json-has-every-key")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
+
     g_autofree char *text = NULL;
 
-    test_world_events(f->w, "alloc va=1000 size=10 us=1\n"
+    test_world_events(w, "alloc va=1000 size=10 us=1\n"
                       "rcu va=1000 us=2\nfree va=1000 us=3\n"
                       "free va=1000 us=4\n"
                       "alloc va=2000 size=10 us=5\n"
@@ -408,7 +440,7 @@ static void test_json_keys(Fixture *f, gconstpointer data)
                       "destroy va=9000 cache=old us=10\n"
                       "alloc va=ff0 size=10\naccess va=1000 size=8\n"
                       "access va=fef size=1 flags=4\n");
-    text = test_world_run(f->w, "error -j -v", NULL);
+    text = test_world_run(w, "error -j -v", NULL);
     for (unsigned i = 1; mc_error_object.columns[i]; i++) {
         for (const McColumn *c = mc_error_object.columns[i]; c->key; c++) {
             g_autofree char *key = g_strdup_printf("\"%s\":", c->key);
@@ -427,13 +459,15 @@ static void check_matches(const char *text, const char *pattern)
     }
 }
 
-static void test_stat(Fixture *f, gconstpointer data)
+TEST(test_stat, "/format/stat")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
+
     g_autofree char *text = NULL;
     g_autofree char *all = NULL;
     g_autofree char *json = NULL;
 
-    test_world_events(f->w,
+    test_world_events(w,
         "hook name=kmalloc_noprof va=ffffffff81000100 hits=12 "
         "note=unseen\n"
         "hook name=kmalloc_trace note=before\\x206.10\n"
@@ -441,7 +475,7 @@ static void test_stat(Fixture *f, gconstpointer data)
         "from=kallsyms args_from=BTF\n"
         "alloc va=1000 size=30 actual=40 us=1\n"
         "count counter=call.stale n=3\n");
-    text = test_world_run(f->w, "stat", NULL);
+    text = test_world_run(w, "stat", NULL);
     check_matches(text, "^  tracing.state +on$");
     check_matches(text, "^  kernel.none +no kernel file was given$");
     check_matches(text, "^  blocks.live +1 ");
@@ -451,13 +485,13 @@ static void test_stat(Fixture *f, gconstpointer data)
     check_matches(text, "^  hooks.missing +1 ");
     g_assert_null(strstr(text, "call.dropped"));
     g_assert_null(strstr(text, "kmalloc_trace"));
-    all = test_world_run(f->w, "stat -v", NULL);
+    all = test_world_run(w, "stat -v", NULL);
     check_matches(all, "^  call.dropped +0 ");
     check_matches(all, "^  kmalloc_noprof +ffffffff81000100 +12$");
     check_matches(all, "^  kmalloc_trace +missing +-  before 6.10$");
     check_matches(all, "^  vfree +ffffffff81000200 +0  kallsyms vfree.part.0, "
                   "arguments by BTF$");
-    json = test_world_run(f->w, "stat -v -j", NULL);
+    json = test_world_run(w, "stat -v -j", NULL);
     g_assert_cmpuint(check_json(json), ==, 4);
     g_assert_nonnull(strstr(json, "\"symbol\":\"vfree.part.0\",\"from\":"
                                   "\"kallsyms\",\"args_from\":\"BTF\"}"));
@@ -468,8 +502,9 @@ static void test_stat(Fixture *f, gconstpointer data)
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static void test_deep_stacks(Fixture *f, gconstpointer data)
+TEST(test_deep_stacks, "/format/deepest-stack")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) s = g_string_new("alloc va=1000 size=1 us=1 stack=1");
     g_autofree char *text = NULL;
     const char *p;
@@ -478,45 +513,13 @@ static void test_deep_stacks(Fixture *f, gconstpointer data)
     for (unsigned i = 1; i < KT_MAX_FRAMES; i++) {
         g_string_append_printf(s, ",ffffffff8100%04x", i);
     }
-    test_world_events(f->w, s->str);
-    text = test_world_run(f->w, "1000", NULL);
+    test_world_events(w, s->str);
+    text = test_world_run(w, "1000", NULL);
     for (p = strchr(text, '['); *p != ']'; p++) {
         frames += *p == ' ' || *p == '[';
     }
     g_assert_cmpuint(frames, ==, KT_MAX_FRAMES);
 }
-
-static const char many[] =
-    "many n=10000 va=10000 step=40 size=40 us=1 stack=ffffffff81000010\n";
-
-static const char apart[] =
-    "many n=10000 va=10000 step=40 size=20 us=1 stack=ffffffff81000010\n";
-
-static const char pages[] =
-    "symbol va=ffffffff81000000 name=_stext\n"
-    "symbol va=ffffffff81000001 name=twin type=t\n"
-    "symbol va=ffffffff81000011 name=other\n"
-    "symbol va=ffffffff81000018 name=twin type=t\n"
-    "symbol va=ffffffff81000400 name=_etext\n"
-    "many n=6000 va=100000 step=1000 size=1000 us=1 layer=pages "
-    "stack=ffffffff81000010,ffffffff81000020\n"
-    "many n=6000 va=100000 step=1000 size=40 us=1 "
-    "stack=ffffffff81000010,ffffffff81000020\n";
-
-static const char twins[] =
-    "symbol va=ffffffff81000000 name=_stext\n"
-    "symbol va=ffffffff81000100 name=twin type=t\n"
-    "symbol va=ffffffff81000200 name=other\n"
-    "symbol va=ffffffff81000300 name=twin type=t\n"
-    "symbol va=ffffffff81000400 name=_etext\n"
-    "many n=6000 va=100000 step=40 size=20 us=1 stack=ffffffff81000110\n"
-    "many n=6000 va=100020 step=40 size=20 us=1 stack=ffffffff81000310\n"
-    "many n=3000 va=800000 step=40 size=20 us=1 stack=ffffffff81000210\n"
-    "many n=6000 va=a00000 step=40 size=20 us=1 "
-    "stack=ffffffff81000110,ffffffff81000310\n";
-
-#define ADD(path, script, fn) \
-    g_test_add(path, Fixture, script, setup, fn, teardown)
 
 static bool keep(void *opaque, const char *text)
 {
@@ -525,10 +528,11 @@ static bool keep(void *opaque, const char *text)
 }
 
 /* Each two seconds, and whoever prints that learns that nobody listens. */
-static void test_progress(Fixture *f, gconstpointer data)
+TEST(test_progress, "/format/progress-of-long-searches")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) got = g_string_new(NULL);
-    McContext ctx = { .tracer = test_world_tracer(f->w), .puts = keep,
+    McContext ctx = { .tracer = test_world_tracer(w), .puts = keep,
                       .puts_opaque = got };
     McOut out;
     McProgress p = { .out = &out, .printed_at = g_get_monotonic_time() };
@@ -549,10 +553,11 @@ static void test_progress(Fixture *f, gconstpointer data)
 }
 
 /* That there was no room for them does not make them none. */
-static void test_module_without_room(Fixture *f, gconstpointer data)
+TEST(test_module_without_room, "/format/module-without-room")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) got = g_string_new(NULL);
-    McContext ctx = { .tracer = test_world_tracer(f->w), .puts = keep,
+    McContext ctx = { .tracer = test_world_tracer(w), .puts = keep,
                       .puts_opaque = got };
     const KtModuleReport report = {
         .name = "leaky", .us = 7, .found = 15, .not_kept = 15 };
@@ -563,26 +568,4 @@ static void test_module_without_room(Fixture *f, gconstpointer data)
     mc_out_deinit(&out);
     g_assert_cmpstr(got->str, ==, "module leaky unloaded@7us: no leaks "
                     "listed, 15 not listed, no memory\n");
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    ADD("/format/chunks-of-whole-lines", many, test_chunks);
-    ADD("/format/closed-sink-stops", many, test_closed);
-    ADD("/format/listing-over-batches", many, test_batches);
-    ADD("/format/frees-over-batches", many, test_frees_in_batches);
-    ADD("/format/functions-merge-over-batches", twins, test_merge);
-    ADD("/format/pages-and-objects", pages, test_pages);
-    ADD("/format/listing-while-running", apart, test_while_running);
-    ADD("/format/history-over-batches", NULL, test_long_history);
-    ADD("/format/errors-over-batches", NULL, test_many_errors);
-    ADD("/format/json-of-hostile-names", NULL, test_json_hostile);
-    ADD("/format/text-of-hostile-names", NULL, test_text_hostile);
-    ADD("/format/json-has-every-key", NULL, test_json_keys);
-    ADD("/format/stat", NULL, test_stat);
-    ADD("/format/deepest-stack", NULL, test_deep_stacks);
-    ADD("/format/progress-of-long-searches", NULL, test_progress);
-    ADD("/format/module-without-room", NULL, test_module_without_room);
-    return g_test_run();
 }

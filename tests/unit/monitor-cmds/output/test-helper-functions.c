@@ -46,7 +46,7 @@ static const char *const same[][2] = {
     { "_RNvNtCs1_6kernel3foo.llvm.1", "_RNvNtCs1_6kernel3foo" },
 };
 
-static void test_source_function(void)
+TEST(test_source_function, "/helper-functions/source")
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(same); i++) {
         g_autofree char *got = mc_source_function(same[i][0]);
@@ -55,7 +55,7 @@ static void test_source_function(void)
     }
 }
 
-static void test_helpers(void)
+TEST(test_helpers, "/helper-functions/helpers")
 {
     static const char *const helper[] = {
         "kfree", "kvfree_call_rcu", "__kmalloc_node", "kmem_cache_alloc_lru",
@@ -79,7 +79,7 @@ static void test_helpers(void)
     }
 }
 
-static void test_entries(void)
+TEST(test_entries, "/helper-functions/entries")
 {
     static const char *const entry[] = {
         "entry_SYSCALL_64_after_hwframe", "do_syscall_64", "x64_sys_call",
@@ -97,15 +97,4 @@ static void test_entries(void)
     for (unsigned i = 0; i < G_N_ELEMENTS(other); i++) {
         g_assert_false(mc_is_entry(other[i]));
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/helper-functions/source", test_source_function },
-        { "/helper-functions/helpers", test_helpers },
-        { "/helper-functions/entries", test_entries },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

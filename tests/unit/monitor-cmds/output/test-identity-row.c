@@ -66,7 +66,7 @@ static void check(const char *json, const char *key, const char *want)
 #define ALLOC "alloc va=1000 size=40 us=1 cache=kmalloc-rnd-07-64 " \
               "stack=@3,@0,@6\n"
 
-static void test_double_free(void)
+TEST(test_double_free, "/identity-row/double-free")
 {
     g_autofree char *json = errors_at(0xffffffff81000000, ALLOC
                                       "free va=1000 us=2 stack=@1,@6\n"
@@ -77,7 +77,7 @@ static void test_double_free(void)
     check(json, "weak", "0");
 }
 
-static void test_same_at_another_address(void)
+TEST(test_same_at_another_address, "/identity-row/another-address")
 {
     static const char events[] = ALLOC "free va=1000 us=2 stack=@1,@6\n"
                                  "free va=1000 us=3 stack=@2,@6\n";
@@ -91,7 +91,7 @@ static void test_same_at_another_address(void)
 }
 
 /* Of a block that kfree_rcu() queued, the stack of its free is chance. */
-static void test_rcu(void)
+TEST(test_rcu, "/identity-row/rcu")
 {
     g_autofree char *x = errors_at(0xffffffff81000000, ALLOC
                                    "rcu va=1000 us=2 stack=@4,@6\n"
@@ -112,7 +112,7 @@ static void test_rcu(void)
     g_assert_cmpstr(other, !=, fold);
 }
 
-static void test_no_block(void)
+TEST(test_no_block, "/identity-row/no-block")
 {
     g_autofree char *json = errors_at(0xffffffff81000000,
                                       "free va=1000 us=3 stack=@2,@6\n");
@@ -122,7 +122,7 @@ static void test_no_block(void)
     check(json, "weak", "0");
 }
 
-static void test_unknown(void)
+TEST(test_unknown, "/identity-row/unknown")
 {
     g_autofree char *json = errors_at(0xffffffff81000000,
                                       "free va=1000 us=3 stack=1234 "
@@ -130,17 +130,4 @@ static void test_unknown(void)
 
     check(json, "title", "\"invalid-free in kfree\"");
     check(json, "weak", "1");
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/identity-row/double-free", test_double_free },
-        { "/identity-row/another-address", test_same_at_another_address },
-        { "/identity-row/rcu", test_rcu },
-        { "/identity-row/no-block", test_no_block },
-        { "/identity-row/unknown", test_unknown },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -56,7 +56,7 @@ static McIdentity *make(const char *kind, const char *error, const char *alloc)
     return mc_identity_end(m, MC_IDENTITY_ERROR, "kfree");
 }
 
-static void test_titles(void)
+TEST(test_titles, "/identity/titles")
 {
     static const char *const cases[][3] = {
         { "close_it+1c sys_close+8", "a", "double-free in close_it" },
@@ -80,7 +80,7 @@ static void test_titles(void)
     }
 }
 
-static void test_no_function(void)
+TEST(test_no_function, "/identity/no-function")
 {
     g_autoptr(McIdentityMaker) m = mc_identity_begin(MC_KIND_LEAK);
     g_autoptr(McIdentity) id = NULL;
@@ -99,7 +99,7 @@ static void test_no_function(void)
 #define ALLOC "open_it+10 sys_open+8 do_syscall_64+5"
 
 /* Same fold, other exact: what another build or architecture changes. */
-static void test_same_fold(void)
+TEST(test_same_fold, "/identity/same-fold")
 {
     static const char *const cases[][2] = {
         { "close_it+2c m:top+4 sys_close+8 do_syscall_64+5", ALLOC },
@@ -131,7 +131,7 @@ static void test_same_fold(void)
     }
 }
 
-static void test_other_fold(void)
+TEST(test_other_fold, "/identity/other-fold")
 {
     static const char *const cases[][3] = {
         { "invalid-free", ERROR, ALLOC },
@@ -158,7 +158,7 @@ static void test_other_fold(void)
 }
 
 /* Which stack a frame is of matters, too. */
-static void test_which_stack(void)
+TEST(test_which_stack, "/identity/which-stack")
 {
     g_autoptr(McIdentityMaker) x = mc_identity_begin("double-free");
     g_autoptr(McIdentityMaker) y = mc_identity_begin("double-free");
@@ -174,7 +174,7 @@ static void test_which_stack(void)
     g_assert_cmpstr(a->exact, !=, b->exact);
 }
 
-static void test_weak(void)
+TEST(test_weak, "/identity/weak")
 {
     static const struct {
         const char *error, *alloc;
@@ -202,7 +202,7 @@ static void test_weak(void)
     }
 }
 
-static void test_caches(void)
+TEST(test_caches, "/identity/caches")
 {
     static const char *const cases[][2] = {
         { "kmalloc-64", "kmalloc-64" },
@@ -219,19 +219,4 @@ static void test_caches(void)
 
         g_assert_cmpstr(got, ==, cases[i][1]);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/identity/titles", test_titles },
-        { "/identity/no-function", test_no_function },
-        { "/identity/same-fold", test_same_fold },
-        { "/identity/other-fold", test_other_fold },
-        { "/identity/which-stack", test_which_stack },
-        { "/identity/weak", test_weak },
-        { "/identity/caches", test_caches },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -72,7 +72,7 @@ static void check(const McColumn c, const Row *row, const char *text,
 #define W(look_, text_, ...) \
     ((McColumn)MC_COLUMN(Row, word, look_, text_, "", __VA_ARGS__))
 
-static void numbers(void)
+TEST(numbers, "/row/numbers")
 {
     const Row row = { .n = 255, .small = 7 }, none = { 0 };
     const Row minus = { .n = -1 };
@@ -95,7 +95,7 @@ static void numbers(void)
           ",\"small\":7}");
 }
 
-static void texts(void)
+TEST(texts, "/row/texts")
 {
     const char *const list[] = { "a b", "c\"", NULL };
     const Row row = { .word = "a b\n", .chars = "x y", .list = list };
@@ -111,7 +111,7 @@ static void texts(void)
           ",\"list\":[\"a b\",\"c\\\"\"]}");
 }
 
-static void around_a_value(void)
+TEST(around_a_value, "/row/around-a-value")
 {
     const Row one = { .n = 1 }, two = { .n = 2 };
 
@@ -127,7 +127,7 @@ static void around_a_value(void)
     check((McColumn)MC_ONLY_TEXT("only"), &two, "only", "}");
 }
 
-static void unknown(void)
+TEST(unknown, "/row/unknown")
 {
     const Row none = { 0 }, most = { .n = UINT64_MAX, .small = UINT32_MAX };
 
@@ -140,7 +140,7 @@ static void unknown(void)
     check(N(NUMBER, "%", .flags = MC_IF_SET), &none, "", ",\"n\":0}");
 }
 
-static void with_v(void)
+TEST(with_v, "/row/with-v")
 {
     const Row row = { .n = 5 };
     const McColumn v = MC_COLUMN(Row, n, NUMBER, "%", "", .flags = MC_V);
@@ -155,7 +155,7 @@ static void with_v(void)
     g_assert_cmpstr(text_more, ==, "5");
 }
 
-static void behind_a_pointer(void)
+TEST(behind_a_pointer, "/row/behind-a-pointer")
 {
     const Part part = { 9, "w" };
     const Row row = { .n = 5, .part = &part }, none = { .n = 5 };
@@ -171,7 +171,7 @@ static void behind_a_pointer(void)
 }
 
 /* A kind can be any byte of a journal. */
-static void of_some_kinds(void)
+TEST(of_some_kinds, "/row/of-some-kinds")
 {
     const Row three = { .n = 5, .kind = 3 }, far = { .n = 5, .kind = 67 };
     const McColumn c = N(NUMBER, "%", .only = { MC_MEMBER(Row, kind),
@@ -186,7 +186,7 @@ static const char *name_of(unsigned kind)
     return kind == 3 ? "three" : NULL;
 }
 
-static void names(void)
+TEST(names, "/row/names")
 {
     const Row three = { .kind = 3 }, other = { .kind = 9 };
     const McColumn c = MC_COLUMN(Row, kind, WORD, "%", "", .name = name_of);
@@ -196,7 +196,7 @@ static void names(void)
 }
 
 /* The largest is first; unknown ones are last; equal ones keep their order. */
-static void order(void)
+TEST(order, "/row/order")
 {
     const McColumn columns[] = {
         MC_COLUMN(Row, word, WORD, "%", ""),
@@ -219,21 +219,4 @@ static void order(void)
     g_assert_cmpuint(g_array_index(rows, Row, 3).n, ==, 0);
     g_assert_null(mc_find_sort_column(&object, "word", &err));
     g_assert_cmpstr(err->message, ==, "--sort \"word\": the fields are n");
-}
-
-static const TestCase tests[] = {
-    { "/row/numbers", numbers },
-    { "/row/texts", texts },
-    { "/row/around-a-value", around_a_value },
-    { "/row/unknown", unknown },
-    { "/row/with-v", with_v },
-    { "/row/behind-a-pointer", behind_a_pointer },
-    { "/row/of-some-kinds", of_some_kinds },
-    { "/row/names", names },
-    { "/row/order", order },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, tests, G_N_ELEMENTS(tests));
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/lib/events.h"
+#include "tests/lib/test-main.h"
 #include "monitor-cmds/parse/parse.h"
 
 static const char kernel[] =
@@ -25,23 +26,9 @@ static const char kernel[] =
     "modsym va=ffffffffc0000000 name=init\n"
     "modsym va=ffffffffc0000100 name=ext4_alloc\n";
 
-typedef struct Fixture {
-    TestWorld *w;
-} Fixture;
-
-static void setup(Fixture *f, gconstpointer data)
-{
-    f->w = test_world_new(data ? data : "");
-}
-
-static void teardown(Fixture *f, gconstpointer data)
-{
-    test_world_free(f->w);
-}
-
 /* ---- numbers ------------------------------------------------------------- */
 
-static void test_hex(void)
+TEST(test_hex, "/parse/hex")
 {
     uint64_t v;
 
@@ -59,7 +46,7 @@ static void test_hex(void)
     g_assert_false(mc_parse_hex(" 1", &v, NULL));
 }
 
-static void test_decimal(void)
+TEST(test_decimal, "/parse/decimal")
 {
     uint64_t v;
 
@@ -77,30 +64,32 @@ static void test_decimal(void)
 
 /* ---- addresses ----------------------------------------------------------- */
 
-static void check_address(Fixture *f, const char *word, uint64_t va)
+static void check_address(TestWorld *w, const char *word, uint64_t va)
 {
     g_autoptr(GError) err = NULL;
     uint64_t got = 0;
 
-    mc_parse_address(test_world_context(f->w), word, &got, &err);
+    mc_parse_address(test_world_context(w), word, &got, &err);
     g_assert_no_error(err);
     g_assert_cmphex(got, ==, va);
 }
 
-static void test_address(Fixture *f, gconstpointer data)
+TEST(test_address, "/parse/address")
 {
-    check_address(f, "ffff888000001000", 0xffff888000001000);
-    check_address(f, "0xffff888000001000", 0xffff888000001000);
-    check_address(f, "ffff888000001000+10", 0xffff888000001010);
-    check_address(f, "kmalloc", 0xffffffff81000100);
-    check_address(f, "kmalloc+1c", 0xffffffff8100011c);
-    check_address(f, "kmalloc+0x1c", 0xffffffff8100011c);
-    check_address(f, "kmalloc+0x1c/0x100", 0xffffffff8100011c);
-    check_address(f, "jiffies", 0xffffffff82000000);
-    check_address(f, "ext4:ext4_alloc", 0xffffffffc0000100);
-    check_address(f, "ext4:ext4_alloc+8", 0xffffffffc0000108);
-    check_address(f, "ext4_alloc+0x8[ext4]", 0xffffffffc0000108);
-    check_address(f, "ext4_alloc", 0xffffffffc0000100);
+    g_autoptr(TestWorld) w = test_world_new(kernel);
+
+    check_address(w, "ffff888000001000", 0xffff888000001000);
+    check_address(w, "0xffff888000001000", 0xffff888000001000);
+    check_address(w, "ffff888000001000+10", 0xffff888000001010);
+    check_address(w, "kmalloc", 0xffffffff81000100);
+    check_address(w, "kmalloc+1c", 0xffffffff8100011c);
+    check_address(w, "kmalloc+0x1c", 0xffffffff8100011c);
+    check_address(w, "kmalloc+0x1c/0x100", 0xffffffff8100011c);
+    check_address(w, "jiffies", 0xffffffff82000000);
+    check_address(w, "ext4:ext4_alloc", 0xffffffffc0000100);
+    check_address(w, "ext4:ext4_alloc+8", 0xffffffffc0000108);
+    check_address(w, "ext4_alloc+0x8[ext4]", 0xffffffffc0000108);
+    check_address(w, "ext4_alloc", 0xffffffffc0000100);
 }
 
 /* arm64 with KASAN_SW_TAGS */
@@ -111,35 +100,39 @@ static const char tagging[] =
     "symbol va=ffff800080000300 name=_etext\n"
     "symbol va=ffff800081000000 name=_end type=B\n";
 
-static void test_tags(Fixture *f, gconstpointer data)
+TEST(test_tags, "/parse/tags")
 {
+    g_autoptr(TestWorld) w = test_world_new(tagging);
     McRange r;
 
-    check_address(f, "2eff800012345678", 0xffff800012345678);
-    check_address(f, "0xfff0000012345678", 0xfff0000012345678);
-    check_address(f, "2eff800012345678+10", 0xffff800012345688);
-    check_address(f, "2e00800012345678", 0x2e00800012345678);
-    g_assert_true(mc_parse_range(test_world_context(f->w),
+    check_address(w, "2eff800012345678", 0xffff800012345678);
+    check_address(w, "0xfff0000012345678", 0xfff0000012345678);
+    check_address(w, "2eff800012345678+10", 0xffff800012345688);
+    check_address(w, "2e00800012345678", 0x2e00800012345678);
+    g_assert_true(mc_parse_range(test_world_context(w),
                                  "2eff800000000000-00ff800000000fff", &r,
                                  NULL));
     g_assert_cmphex(r.lo, ==, 0xffff800000000000);
     g_assert_cmphex(r.hi, ==, 0xffff800000000fff);
 }
 
-static void test_hex_or_symbol(Fixture *f, gconstpointer data)
+TEST(test_hex_or_symbol, "/parse/hex-or-symbol")
 {
-    check_address(f, "add", 0xffffffff81000200);
-    check_address(f, "0xadd", 0xadd);
-    check_address(f, "ADD", 0xadd);
-    check_address(f, "00000add", 0xadd);
-    check_address(f, "dad", 0xdad);
-    check_address(f, "deadbeef", 0xdeadbeef);
-    check_address(f, "add+0", 0xffffffff81000200);
+    g_autoptr(TestWorld) w = test_world_new(kernel);
+
+    check_address(w, "add", 0xffffffff81000200);
+    check_address(w, "0xadd", 0xadd);
+    check_address(w, "ADD", 0xadd);
+    check_address(w, "00000add", 0xadd);
+    check_address(w, "dad", 0xdad);
+    check_address(w, "deadbeef", 0xdeadbeef);
+    check_address(w, "add+0", 0xffffffff81000200);
 }
 
-static void test_ranges(Fixture *f, gconstpointer data)
+TEST(test_ranges, "/parse/range")
 {
-    const McContext *ctx = test_world_context(f->w);
+    g_autoptr(TestWorld) w = test_world_new(kernel);
+    const McContext *ctx = test_world_context(w);
     McRange r;
 
     g_assert_true(mc_parse_range(ctx, "10-20", &r, NULL));
@@ -161,20 +154,20 @@ static void test_ranges(Fixture *f, gconstpointer data)
     g_assert_false(mc_parse_range(ctx, "", &r, NULL));
 }
 
-static GArray *code(Fixture *f, const char *word)
+static GArray *code(TestWorld *w, const char *word)
 {
     GArray *out = g_array_new(FALSE, FALSE, sizeof(McCode));
     g_autoptr(GError) err = NULL;
 
-    mc_parse_code(test_world_context(f->w), word, out, &err);
+    mc_parse_code(test_world_context(w), word, out, &err);
     g_assert_no_error(err);
     return out;
 }
 
-static void check_code(Fixture *f, const char *word, const McCode *expected,
+static void check_code(TestWorld *w, const char *word, const McCode *expected,
                        unsigned n)
 {
-    g_autoptr(GArray) got = code(f, word);
+    g_autoptr(GArray) got = code(w, word);
 
     g_assert_cmpuint(got->len, ==, n);
     for (unsigned i = 0; i < n; i++) {
@@ -185,8 +178,9 @@ static void check_code(Fixture *f, const char *word, const McCode *expected,
     }
 }
 
-static void test_function(Fixture *f, gconstpointer data)
+TEST(test_function, "/parse/symbol-is-its-function")
 {
+    g_autoptr(TestWorld) w = test_world_new(kernel);
     const McCode cold[] = {
         { 0xffffffff81000100, 0xffffffff81000200 },
         { 0xffffffff81000700, 0xffffffff81000800 },
@@ -200,31 +194,33 @@ static void test_function(Fixture *f, gconstpointer data)
     /* up to where a call returns that is the last instruction */
     const McCode joined = { 0xffffffff81000100, 0xffffffff81000300 };
 
-    check_code(f, "kmalloc", cold, 2);
-    check_code(f, "init", three, 3);
-    check_code(f, "ext4:init", &three[2], 1);
-    check_code(f, "init+8", &one, 1);
-    check_code(f, "kmalloc-add", &joined, 1);
+    check_code(w, "kmalloc", cold, 2);
+    check_code(w, "init", three, 3);
+    check_code(w, "ext4:init", &three[2], 1);
+    check_code(w, "init+8", &one, 1);
+    check_code(w, "kmalloc-add", &joined, 1);
 }
 
-static void test_data_is_no_function(Fixture *f, gconstpointer data)
+TEST(test_data_is_no_function, "/parse/data-is-no-function")
 {
+    g_autoptr(TestWorld) w = test_world_new(kernel);
     g_autoptr(GArray) out = g_array_new(FALSE, FALSE, sizeof(McCode));
     g_autoptr(GError) err = NULL;
 
-    g_assert_false(mc_parse_code(test_world_context(f->w), "jiffies", out,
+    g_assert_false(mc_parse_code(test_world_context(w), "jiffies", out,
                                  &err));
     g_assert_error(err, MC_ERROR, MC_ERROR_UNKNOWN);
 }
 
 /* ---- lines --------------------------------------------------------------- */
 
-static void test_options(Fixture *f, gconstpointer data)
+TEST(test_options, "/parse/options-anywhere")
 {
+    g_autoptr(TestWorld) w = test_world_new(kernel);
     g_auto(McArgs) args;
     g_autoptr(GError) err = NULL;
 
-    mc_args_init(&args, test_world_context(f->w));
+    mc_args_init(&args, test_world_context(w));
     mc_parse(&args, " -sj\t1000-1fff -n 5  10-20 --since 7us --until 9"
              " --task 12 --layer vmalloc --state F -v", &err);
     g_assert_no_error(err);
@@ -244,12 +240,13 @@ static void test_options(Fixture *f, gconstpointer data)
     g_assert_true(args.filter.spec.state == 'F');
 }
 
-static void test_option_first(Fixture *f, gconstpointer data)
+TEST(test_option_first, "/parse/option-before-command")
 {
+    g_autoptr(TestWorld) w = test_world_new(kernel);
     g_auto(McArgs) args;
     g_autoptr(GError) err = NULL;
 
-    mc_args_init(&args, test_world_context(f->w));
+    mc_args_init(&args, test_world_context(w));
     mc_parse(&args, "-n 3 show 1000", &err);
     g_assert_no_error(err);
     g_assert_true(args.command == &mc_commands[MC_CMD_SHOW]);
@@ -258,41 +255,43 @@ static void test_option_first(Fixture *f, gconstpointer data)
 }
 
 /* A word in quotes may have blanks. Quotes inside of a word are bytes of it. */
-static void test_quotes(Fixture *f, gconstpointer data)
+TEST(test_quotes, "/parse/quotes")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
     g_auto(McArgs) args;
     g_auto(McArgs) wrong;
     g_autoptr(GError) err = NULL;
 
-    mc_args_init(&args, test_world_context(f->w));
+    mc_args_init(&args, test_world_context(w));
     g_assert_true(mc_parse(&args, "--task 'a b'  --cache \"it's one\"", NULL));
     g_assert_cmpstr(args.filter.spec.task, ==, "a b");
     g_assert_cmpstr(args.filter.spec.cache, ==, "it's one");
     g_assert_true(mc_parse(&args, "--task it's", NULL));
     g_assert_cmpstr(args.filter.spec.task, ==, "it's");
-    mc_args_init(&wrong, test_world_context(f->w));
+    mc_args_init(&wrong, test_world_context(w));
     g_assert_false(mc_parse(&wrong, "--task 'a b", &err));
     g_assert_cmpstr(err->message, ==, "the quote ' is not closed");
 }
 
-static void test_empty(Fixture *f, gconstpointer data)
+TEST(test_empty, "/parse/empty-line")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
     static const char *const lines[] = { NULL, "", "  ", "\t\r\n" };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(lines); i++) {
         g_auto(McArgs) args;
 
-        mc_args_init(&args, test_world_context(f->w));
+        mc_args_init(&args, test_world_context(w));
         g_assert_true(mc_parse(&args, lines[i], NULL));
         g_assert_true(args.command == &mc_commands[MC_CMD_RUNDOWN]);
     }
 }
 
 /* Every wrong line: result 1, one line, which quotes @word. */
-static void check_wrong(Fixture *f, const char *line, const char *word)
+static void check_wrong(TestWorld *w, const char *line, const char *word)
 {
     int rc;
-    g_autofree char *text = test_world_run(f->w, line, &rc);
+    g_autofree char *text = test_world_run(w, line, &rc);
 
     g_assert_cmpint(rc, ==, 1);
     g_assert_true(g_str_has_prefix(text, "ka: "));
@@ -303,8 +302,9 @@ static void check_wrong(Fixture *f, const char *line, const char *word)
     }
 }
 
-static void test_wrong_lines(Fixture *f, gconstpointer data)
+TEST(test_wrong_lines, "/parse/wrong-lines")
 {
+    g_autoptr(TestWorld) w = test_world_new(kernel);
     static const struct {
         const char *line;
         const char *word;
@@ -339,70 +339,51 @@ static void test_wrong_lines(Fixture *f, gconstpointer data)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(wrong); i++) {
-        check_wrong(f, wrong[i].line, wrong[i].word);
+        check_wrong(w, wrong[i].line, wrong[i].word);
     }
 }
 
-static void test_long_lines(Fixture *f, gconstpointer data)
+TEST(test_long_lines, "/parse/long-lines")
 {
+    g_autoptr(TestWorld) w = test_world_new(kernel);
+
     g_autofree char *digits = g_strnfill(MC_LINE_MAX, '1');
     g_autofree char *longer = g_strnfill(MC_LINE_MAX + 1, '1');
     g_autoptr(GString) many = g_string_new("show");
 
-    check_wrong(f, digits, "64 bits");
-    check_wrong(f, longer, "4096");
+    check_wrong(w, digits, "64 bits");
+    check_wrong(w, longer, "4096");
     for (unsigned i = 0; i < 1500; i++) {
         g_string_append(many, " 1");
     }
-    check_wrong(f, many->str, "one word too many");
+    check_wrong(w, many->str, "one word too many");
     g_string_assign(many, "alloc a");
     for (unsigned i = 0; i < 1500; i++) {
         g_string_append(many, "+1");
     }
-    check_wrong(f, many->str, "\"+\"");
+    check_wrong(w, many->str, "\"+\"");
 }
 
-static void test_state_unchanged(Fixture *f, gconstpointer data)
+TEST(test_state_unchanged, "/parse/wrong-changes-nothing")
 {
+    g_autoptr(TestWorld) w = test_world_new("");
+
     g_autofree char *text = NULL;
     int rc;
 
-    test_world_events(f->w, "alloc va=ffff888000001000 size=10 us=1\n");
-    check_wrong(f, "clear all", "\"all\"");
-    check_wrong(f, "off now", "\"now\"");
-    text = test_world_run(f->w, "ffff888000001000", &rc);
+    test_world_events(w, "alloc va=ffff888000001000 size=10 us=1\n");
+    check_wrong(w, "clear all", "\"all\"");
+    check_wrong(w, "off now", "\"now\"");
+    text = test_world_run(w, "ffff888000001000", &rc);
     g_assert_cmpint(rc, ==, 0);
     g_assert_nonnull(strstr(text, "A ffff888000001000"));
-    g_assert_true(kt_tracer_enabled(test_world_tracer(f->w)));
+    g_assert_true(kt_tracer_enabled(test_world_tracer(w)));
 }
 
-static void test_no_symbols(Fixture *f, gconstpointer data)
+TEST(test_no_symbols, "/parse/no-symbols")
 {
-    test_world_events(f->w, "why vmlinuz: not a kernel\n");
-    check_wrong(f, "alloc kmalloc", "vmlinuz: not a kernel");
-}
+    g_autoptr(TestWorld) w = test_world_new("");
 
-#define ADD(path, script, fn) \
-    g_test_add(path, Fixture, script, setup, fn, teardown)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/parse/hex", test_hex);
-    g_test_add_func("/parse/decimal", test_decimal);
-    ADD("/parse/address", kernel, test_address);
-    ADD("/parse/tags", tagging, test_tags);
-    ADD("/parse/hex-or-symbol", kernel, test_hex_or_symbol);
-    ADD("/parse/range", kernel, test_ranges);
-    ADD("/parse/symbol-is-its-function", kernel, test_function);
-    ADD("/parse/data-is-no-function", kernel, test_data_is_no_function);
-    ADD("/parse/options-anywhere", kernel, test_options);
-    ADD("/parse/option-before-command", kernel, test_option_first);
-    ADD("/parse/quotes", NULL, test_quotes);
-    ADD("/parse/empty-line", NULL, test_empty);
-    ADD("/parse/wrong-lines", kernel, test_wrong_lines);
-    ADD("/parse/long-lines", kernel, test_long_lines);
-    ADD("/parse/wrong-changes-nothing", NULL, test_state_unchanged);
-    ADD("/parse/no-symbols", NULL, test_no_symbols);
-    return g_test_run();
+    test_world_events(w, "why vmlinuz: not a kernel\n");
+    check_wrong(w, "alloc kmalloc", "vmlinuz: not a kernel");
 }

@@ -49,7 +49,7 @@ static void add_card(McReport *r, const char *text)
 
 #define MARKUP "</script><img src=x onerror=alert(1)>\"'&<!--]]>\x01\xff\n"
 
-static void names_stay_text(void)
+TEST(names_stay_text, "/report-html/names")
 {
     g_autoptr(McReport) r = mc_report_new();
     g_autoptr(McReport) clean = mc_report_new();
@@ -75,7 +75,7 @@ static void names_stay_text(void)
     g_assert_cmpuint(count(page, "</script"), ==, 2);
 }
 
-static void rows_beyond_the_limit_are_added_up(void)
+TEST(rows_beyond_the_limit_are_added_up, "/report-html/rows")
 {
     g_autoptr(McReport) r = mc_report_new();
     McReportTable *t = mc_report_table(r, "caller");
@@ -93,7 +93,7 @@ static void rows_beyond_the_limit_are_added_up(void)
     g_assert_false(t->rest.known >> MC_TOP_peak & 1);
 }
 
-static void cards_beyond_the_limit_are_counted(void)
+TEST(cards_beyond_the_limit_are_counted, "/report-html/cards")
 {
     g_autoptr(McReport) r = mc_report_new();
 
@@ -104,7 +104,7 @@ static void cards_beyond_the_limit_are_counted(void)
     g_assert_cmpuint(r->errors, ==, MC_REPORT_CARDS + 7);
 }
 
-static void readers_without_scripts_get_the_first_stacks(void)
+TEST(readers_without_scripts_get_the_first_stacks, "/report-html/no-scripts")
 {
     g_autoptr(McReport) r = mc_report_new();
     g_autofree char *page = NULL;
@@ -132,7 +132,7 @@ static char *summary_of(unsigned failing, unsigned hidden, const char *problem)
     return mc_job_summary(r);
 }
 
-static void only_a_clean_job_found_nothing(void)
+TEST(only_a_clean_job_found_nothing, "/report-html/job-summary")
 {
     for (unsigned i = 0; i < 8; i++) {
         g_autofree char *text = summary_of(i & 1, i & 2, i & 4 ? "hung" : "");
@@ -144,7 +144,7 @@ static void only_a_clean_job_found_nothing(void)
     }
 }
 
-static void a_job_is_text_and_has_limits(void)
+TEST(a_job_is_text_and_has_limits, "/report-html/job")
 {
     g_autoptr(McReport) r = mc_report_new();
     g_autofree char *long_text = g_strnfill(MC_JOB_LINES + 3, '\n');
@@ -168,18 +168,4 @@ static void a_job_is_text_and_has_limits(void)
     g_assert_true(g_str_is_ascii(page));
     g_assert_cmpuint(count(page, "<img"), ==, 0);
     g_assert_null(strstr(page, "No errors were found"));
-}
-
-static const TestCase cases[] = {
-    { "/report-html/names", names_stay_text },
-    { "/report-html/rows", rows_beyond_the_limit_are_added_up },
-    { "/report-html/cards", cards_beyond_the_limit_are_counted },
-    { "/report-html/job-summary", only_a_clean_job_found_nothing },
-    { "/report-html/job", a_job_is_text_and_has_limits },
-    { "/report-html/no-scripts", readers_without_scripts_get_the_first_stacks },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

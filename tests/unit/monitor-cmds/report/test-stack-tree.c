@@ -37,7 +37,7 @@ static void assert_tree(const McHeapProfile *p, bool inverted, unsigned max,
     g_assert_cmpstr(got, ==, expected);
 }
 
-static void frames_of_one_name_are_one_node(void)
+TEST(frames_of_one_name_are_one_node, "/stack-tree/one-name")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -52,7 +52,7 @@ static void frames_of_one_name_are_one_node(void)
                 "3 root 64 2\n2 g 40 2\n3 root 40 2\n");
 }
 
-static void a_stack_may_end_in_a_node_that_has_children(void)
+TEST(a_stack_may_end_in_a_node_that_has_children, "/stack-tree/ends")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -64,7 +64,7 @@ static void a_stack_may_end_in_a_node_that_has_children(void)
                 "3 f 8 1\n");
 }
 
-static void no_stacks_are_a_root(void)
+TEST(no_stacks_are_a_root, "/stack-tree/empty")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -72,7 +72,7 @@ static void no_stacks_are_a_root(void)
     assert_tree(p, true, 2, "0 all 0 0\n");
 }
 
-static void small_nodes_are_one_with_their_sum(void)
+TEST(small_nodes_are_one_with_their_sum, "/stack-tree/cut")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -86,7 +86,7 @@ static void small_nodes_are_one_with_their_sum(void)
 }
 
 /* A node of many blocks but few bytes is kept. */
-static void each_value_counts(void)
+TEST(each_value_counts, "/stack-tree/each-value")
 {
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
 
@@ -132,7 +132,7 @@ static void assert_sums(const GArray *tree)
     g_assert_cmpint(below[0], ==, g_array_index(tree, McTreeNode, 0).value[0]);
 }
 
-static void there_are_few_enough_nodes(void)
+TEST(there_are_few_enough_nodes, "/stack-tree/limit")
 {
     g_autoptr(McHeapProfile) p = many(4000);
     const unsigned limits[] = { 10, 100, 1000, MC_TREE_NODES };
@@ -150,7 +150,7 @@ static void there_are_few_enough_nodes(void)
 
 /* Values of stacks at the places of their ends, and of all nodes below, are
  * those of the nodes. */
-static void stacks_have_places(void)
+TEST(stacks_have_places, "/stack-tree/places")
 {
     g_autoptr(McHeapProfile) p = many(40);
     g_autofree unsigned *place = g_new(unsigned, p->stack->len);
@@ -178,19 +178,4 @@ static void stacks_have_places(void)
             sum[above] += k ? sum[k] : 0;
         }
     }
-}
-
-static const TestCase cases[] = {
-    { "/stack-tree/one-name", frames_of_one_name_are_one_node },
-    { "/stack-tree/ends", a_stack_may_end_in_a_node_that_has_children },
-    { "/stack-tree/empty", no_stacks_are_a_root },
-    { "/stack-tree/cut", small_nodes_are_one_with_their_sum },
-    { "/stack-tree/each-value", each_value_counts },
-    { "/stack-tree/limit", there_are_few_enough_nodes },
-    { "/stack-tree/places", stacks_have_places },
-};
-
-int main(int argc, char **argv)
-{
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

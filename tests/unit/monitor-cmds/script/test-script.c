@@ -88,7 +88,7 @@ static const McScriptCommand *command(const McScript *s, unsigned b, unsigned i)
     return &g_array_index(block(s, b)->commands, McScriptCommand, i);
 }
 
-static void test_good(void)
+TEST(test_good, "/script/good")
 {
     static const char text[] =
         "# comment \303\244\r\n"
@@ -119,7 +119,7 @@ static void test_good(void)
     g_assert_true(command(s, 2, 0)->pauses);
 }
 
-static void test_moments(void)
+TEST(test_moments, "/script/moments")
 {
     g_autoptr(McScript) s = parse("on load a-b_c\nmark x\nend", NULL, NULL);
     const McScriptBlock *b = block(s, 1);
@@ -136,7 +136,7 @@ static void test_moments(void)
     g_assert_null(mc_script_begin(s, MC_MOMENT_LOAD, "other"));
 }
 
-static void test_limits(void)
+TEST(test_limits, "/script/limits")
 {
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *large = g_strnfill((1 << 20) + 1, '#');
@@ -157,7 +157,7 @@ static void test_limits(void)
                     "has 1 to 55 letters, digits, \"_\" and \"-\"");
 }
 
-static void test_nul(void)
+TEST(test_nul, "/script/nul")
 {
     g_autoptr(GError) err = NULL;
 
@@ -166,7 +166,7 @@ static void test_nul(void)
                     "use printable characters");
 }
 
-static void test_open(void)
+TEST(test_open, "/script/open")
 {
     g_autoptr(GError) err = NULL;
 
@@ -176,7 +176,7 @@ static void test_open(void)
 }
 
 /* The scripts of the tree are accepted. */
-static void test_ready(void)
+TEST(test_ready, "/script/ready")
 {
     g_autoptr(GError) err = NULL;
     g_autoptr(GDir) dir = g_dir_open(READY, 0, &err);
@@ -200,22 +200,10 @@ static void test_ready(void)
 
 int main(int argc, char **argv)
 {
-    g_autofree TestCase *cases = g_new0(TestCase, G_N_ELEMENTS(bad) + 6);
-    g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
-    unsigned n = 0;
+    for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autofree char *path = g_strdup_printf("/script/bad/%u", i);
 
-    for (; n < G_N_ELEMENTS(bad); n++) {
-        g_ptr_array_add(paths, g_strdup_printf("/script/bad/%u", n));
-        cases[n] = (TestCase) {
-            .path = paths->pdata[n],
-            .data_fn = test_bad, .data = &bad[n],
-        };
+        test_add(path, NULL, test_bad, &bad[i]);
     }
-    cases[n++] = (TestCase) { "/script/good", test_good };
-    cases[n++] = (TestCase) { "/script/moments", test_moments };
-    cases[n++] = (TestCase) { "/script/limits", test_limits };
-    cases[n++] = (TestCase) { "/script/nul", test_nul };
-    cases[n++] = (TestCase) { "/script/open", test_open };
-    cases[n++] = (TestCase) { "/script/ready", test_ready };
-    return test_main(argc, argv, cases, n);
+    return test_run(argc, argv);
 }

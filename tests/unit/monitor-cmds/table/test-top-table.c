@@ -36,7 +36,7 @@ static int64_t oldest(McTopTable *t)
 }
 
 /* The time is taken first, then blocks are counted while the VM runs. */
-static void newer_than_now(void)
+TEST(newer_than_now, "/top/newer-than-now")
 {
     g_autoptr(KtTracer) tracer = kt_tracer_new(&(KtConfig) KT_CONFIG_DEFAULT,
                                                NULL);
@@ -101,7 +101,7 @@ static uint64_t allocs_of_first(Busy *w)
     return strtoull(at + strlen("\"allocs\":"), NULL, 10);
 }
 
-static void counts_each_life_once(void)
+TEST(counts_each_life_once, "/top/counts-each-life-once")
 {
     static const char first[16] = "first", second[16] = "second";
     Busy w = { .t = kt_tracer_new(&(KtConfig) KT_CONFIG_DEFAULT, NULL) };
@@ -120,14 +120,4 @@ static void counts_each_life_once(void)
     __atomic_store_n(&w.stop, true, __ATOMIC_RELAXED);
     g_thread_join(thread);
     kt_tracer_free(w.t);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/top/newer-than-now", newer_than_now },
-        { "/top/counts-each-life-once", counts_each_life_once },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

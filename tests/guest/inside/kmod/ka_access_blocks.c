@@ -8,51 +8,52 @@
 
 #include "ka_access.h"
 
+#define KA_BIG (KMALLOC_MAX_CACHE_SIZE - 10)
+#define KA_LARGE (2 * KMALLOC_MAX_CACHE_SIZE + 10)
+
 struct pair {
     u64 low, high;
 };
 
+/* A case that accesses a live block, of which @size bytes were asked for. */
+#define KA_BEHIND(name, made, how, at, size, access) \
+    KA_CASE(name) \
+    { \
+        u8 *p = made; \
+        \
+        if (!p) { \
+            return -ENOMEM; \
+        } \
+        ka_truth(__func__, KA_OOB, how, p + (at), p, size); \
+        access; \
+        ka_access_free(p); \
+        return 0; \
+    }
+
+/* A case that accesses a freed object of the module's cache. */
+#define KA_AFTER(name, how, at, ...) \
+    KA_CASE(name) \
+    { \
+        u8 *p = ka_access_take(ka_own); \
+        \
+        if (!p) { \
+            return -ENOMEM; \
+        } \
+        ka_truth(__func__, KA_UAF, how, p + (at), p, KA_OBJECT); \
+        ka_access_give(ka_own, p); \
+        __VA_ARGS__; \
+        return 0; \
+    }
+
 /* ---- behind the block ---------------------------------------------------- */
 
-KA_CASE(oob_store)
-{
-    u8 *p = ka_access_alloc(115);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_OOB, "w1", p + 115, p, 115);
-    WRITE_ONCE(p[115], 1);
-    ka_access_free(p);
-    return 0;
-}
-
-KA_CASE(oob_load)
-{
-    u8 *p = ka_access_alloc(115);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_OOB, "r1", p + 120, p, 115);
-    READ_ONCE(p[120]);
-    ka_access_free(p);
-    return 0;
-}
+KA_BEHIND(oob_store, ka_access_alloc(115), "w1", 115, 115,
+          WRITE_ONCE(p[115], 1))
+KA_BEHIND(oob_load, ka_access_alloc(115), "r1", 120, 115, READ_ONCE(p[120]))
 
 /* The last five of eight bytes are in the block. */
-KA_CASE(oob_partial)
-{
-    u8 *p = ka_access_alloc(117);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_OOB, "r8", p + 112, p, 117);
-    READ_ONCE(*(u64 *)(p + 112));
-    ka_access_free(p);
-    return 0;
-}
+KA_BEHIND(oob_partial, ka_access_alloc(117), "r8", 112, 117,
+          READ_ONCE(*(u64 *)(p + 112)))
 
 /* One assignment, which the compiler makes of two stores. */
 KA_CASE(oob_16)
@@ -71,33 +72,10 @@ KA_CASE(oob_16)
 }
 
 /* The largest size that a slab has. */
-KA_CASE(oob_big)
-{
-    const size_t size = KMALLOC_MAX_CACHE_SIZE - 10;
-    u8 *p = ka_access_alloc(size);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_OOB, "w1", p + size, p, size);
-    WRITE_ONCE(p[size], 1);
-    ka_access_free(p);
-    return 0;
-}
-
-KA_CASE(oob_large)
-{
-    const size_t size = 2 * KMALLOC_MAX_CACHE_SIZE + 10;
-    u8 *p = ka_access_alloc(size);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_OOB, "w1", p + size, p, size);
-    WRITE_ONCE(p[size], 1);
-    ka_access_free(p);
-    return 0;
-}
+KA_BEHIND(oob_big, ka_access_alloc(KA_BIG), "w1", KA_BIG, KA_BIG,
+          WRITE_ONCE(p[KA_BIG], 1))
+KA_BEHIND(oob_large, ka_access_alloc(KA_LARGE), "w1", KA_LARGE, KA_LARGE,
+          WRITE_ONCE(p[KA_LARGE], 1))
 
 /* An object of a cache whose slots are larger than its objects. */
 KA_CASE(oob_cache)
@@ -138,31 +116,10 @@ static KA_SITE void *ka_access_realloc(void *p, size_t size)
     return p;
 }
 
-KA_CASE(krealloc_more)
-{
-    u8 *p = ka_access_realloc(ka_access_alloc(65), 80);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_OOB, "w1", p + 80, p, 80);
-    WRITE_ONCE(p[80], 1);
-    ka_access_free(p);
-    return 0;
-}
-
-KA_CASE(krealloc_less)
-{
-    u8 *p = ka_access_realloc(ka_access_alloc(90), 70);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_OOB, "w1", p + 75, p, 70);
-    WRITE_ONCE(p[75], 1);
-    ka_access_free(p);
-    return 0;
-}
+KA_BEHIND(krealloc_more, ka_access_realloc(ka_access_alloc(65), 80), "w1", 80,
+          80, WRITE_ONCE(p[80], 1))
+KA_BEHIND(krealloc_less, ka_access_realloc(ka_access_alloc(90), 70), "w1", 75,
+          70, WRITE_ONCE(p[75], 1))
 
 /* The old block, after the new one was allocated elsewhere. */
 KA_CASE(krealloc_old)
@@ -194,58 +151,10 @@ KA_CASE(uaf_load)
     return 0;
 }
 
-KA_CASE(uaf_store)
-{
-    u8 *p = ka_access_take(ka_own);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_UAF, "w2", p + KA_SAFE, p, KA_OBJECT);
-    ka_access_give(ka_own, p);
-    WRITE_ONCE(*(u16 *)(p + KA_SAFE), 0);
-    return 0;
-}
-
-KA_CASE(uaf_first_byte)
-{
-    u8 *p = ka_access_take(ka_own);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_UAF, "r1", p, p, KA_OBJECT);
-    ka_access_give(ka_own, p);
-    READ_ONCE(*p);
-    return 0;
-}
-
-KA_CASE(uaf_last_byte)
-{
-    u8 *p = ka_access_take(ka_own);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_UAF, "r1", p + KA_OBJECT - 1, p, KA_OBJECT);
-    ka_access_give(ka_own, p);
-    READ_ONCE(p[KA_OBJECT - 1]);
-    return 0;
-}
-
-KA_CASE(uaf_later)
-{
-    u8 *p = ka_access_take(ka_own);
-
-    if (!p) {
-        return -ENOMEM;
-    }
-    ka_truth(__func__, KA_UAF, "r1", p + KA_SAFE, p, KA_OBJECT);
-    ka_access_give(ka_own, p);
-    msleep(20);
-    READ_ONCE(p[KA_SAFE]);
-    return 0;
-}
+KA_AFTER(uaf_store, "w2", KA_SAFE, WRITE_ONCE(*(u16 *)(p + KA_SAFE), 0))
+KA_AFTER(uaf_first_byte, "r1", 0, READ_ONCE(*p))
+KA_AFTER(uaf_last_byte, "r1", KA_OBJECT - 1, READ_ONCE(p[KA_OBJECT - 1]))
+KA_AFTER(uaf_later, "r1", KA_SAFE, msleep(20); READ_ONCE(p[KA_SAFE]))
 
 KA_CASE(uaf_16)
 {

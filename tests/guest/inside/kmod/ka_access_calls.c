@@ -69,29 +69,19 @@ KA_SITE_DOES(ka_site_memcpy, (void *to, const void *from, size_t n),
 KA_SITE_DOES(ka_site_memmove, (void *to, const void *from, size_t n),
              memmove(to, from, n))
 
-KA_CASE(memcpy_from)
-{
-    int error = copy("ka_site_memcpy", 115, 120, 120, ka_site_memcpy);
+/* A case that copies 120 bytes; one of the blocks has fewer. */
+#define KA_COPY(name, site, from_bytes, to_bytes) \
+    KA_CASE(name) \
+    { \
+        int error = copy(#site, from_bytes, to_bytes, 120, site); \
+        \
+        ka_site_end(); \
+        return error; \
+    }
 
-    ka_site_end();
-    return error;
-}
-
-KA_CASE(memcpy_to)
-{
-    int error = copy("ka_site_memcpy", 120, 115, 120, ka_site_memcpy);
-
-    ka_site_end();
-    return error;
-}
-
-KA_CASE(memmove_to)
-{
-    int error = copy("ka_site_memmove", 120, 115, 120, ka_site_memmove);
-
-    ka_site_end();
-    return error;
-}
+KA_COPY(memcpy_from, ka_site_memcpy, 115, 120)
+KA_COPY(memcpy_to, ka_site_memcpy, 120, 115)
+KA_COPY(memmove_to, ka_site_memmove, 120, 115)
 
 KA_CASE(memcmp)
 {
@@ -140,41 +130,21 @@ static char *freed_string(const char *site, const char *how)
     return p ? p + KA_SAFE : NULL;
 }
 
-KA_CASE(strlen)
-{
-    char *p = freed_string(__func__, "r1");
-    size_t n = p ? strlen(p) : 0;
+/* A case that calls one function with a freed string. */
+#define KA_STRING(name, type, call) \
+    KA_CASE(name) \
+    { \
+        char *p = freed_string(__func__, "r1"); \
+        type result = p ? call : (type)0; \
+        \
+        barrier_data(&result); \
+        return p ? 0 : -ENOMEM; \
+    }
 
-    barrier_data(&n);
-    return p ? 0 : -ENOMEM;
-}
-
-KA_CASE(strnlen)
-{
-    char *p = freed_string(__func__, "r1");
-    size_t n = p ? strnlen(p, ka_hidden(8)) : 0;
-
-    barrier_data(&n);
-    return p ? 0 : -ENOMEM;
-}
-
-KA_CASE(strcmp)
-{
-    char *p = freed_string(__func__, "r1");
-    int n = p ? strcmp(p, "ka") : 0;
-
-    barrier_data(&n);
-    return p ? 0 : -ENOMEM;
-}
-
-KA_CASE(strchr)
-{
-    char *p = freed_string(__func__, "r1");
-    char *found = p ? strchr(p, 'x') : NULL;
-
-    barrier_data(&found);
-    return p ? 0 : -ENOMEM;
-}
+KA_STRING(strlen, size_t, strlen(p))
+KA_STRING(strnlen, size_t, strnlen(p, ka_hidden(8)))
+KA_STRING(strcmp, int, strcmp(p, "ka"))
+KA_STRING(strchr, char *, strchr(p, 'x'))
 
 /* ---- bits and atomics ---------------------------------------------------- */
 

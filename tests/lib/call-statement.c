@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tests/lib/call-statement.h"
+#include "tests/lib/statements.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,47 +9,13 @@
 #include "tests/lib/struct-types.h"
 #include "tests/lib/types-file.h"
 
-static const char *text(GHashTable *a, const char *key, const char *none)
-{
-    const char *s = g_hash_table_lookup(a, key);
-
-    return s ? s : none;
-}
-
-static uint64_t number(GHashTable *a, const char *key, int base)
-{
-    return g_ascii_strtoull(text(a, key, ""), NULL, base);
-}
-
-static KtStackId read_stack(KtTracer *t, GHashTable *a)
-{
-    g_auto(GStrv) words = g_strsplit(text(a, "stack", ""), ",", KT_MAX_FRAMES);
-    uint64_t frames[KT_MAX_FRAMES];
-    unsigned n = 0;
-
-    for (; words[n]; n++) {
-        frames[n] = g_ascii_strtoull(words[n], NULL, 16);
-    }
-    return n ? kt_tracer_intern_stack(t, frames, n, GS_STOP_END) :
-               (KtStackId) { 0 };
-}
-
-static KtTaskId read_task(KtTracer *t, GHashTable *a)
-{
-    const char *name = text(a, "comm", "");
-    char comm[16] = "";
-
-    memcpy(comm, name, MIN(strlen(name), sizeof(comm)));
-    return kt_tracer_intern_task(t, number(a, "pid", 10), comm);
-}
-
 static uint8_t read_flags(GHashTable *a)
 {
-    return (number(a, "open", 10) ? KT_CALL_UNFINISHED : 0) |
-           (number(a, "irq", 10) ? KT_CALL_IRQ : 0) |
-           (number(a, "rule", 10) ? KT_CALL_INJECTED : 0) |
-           (text(a, "begin", NULL) ? KT_CALL_BEGIN : 0) |
-           (text(a, "end", NULL) ? KT_CALL_END : 0);
+    return (arg_dec(a, "open") ? KT_CALL_UNFINISHED : 0) |
+           (arg_dec(a, "irq") ? KT_CALL_IRQ : 0) |
+           (arg_dec(a, "rule") ? KT_CALL_INJECTED : 0) |
+           (arg_text(a, "begin", NULL) ? KT_CALL_BEGIN : 0) |
+           (arg_text(a, "end", NULL) ? KT_CALL_END : 0);
 }
 
 static KtPointId read_point(KtCalls *c, uint64_t va)
@@ -62,7 +28,7 @@ static KtPointId read_point(KtCalls *c, uint64_t va)
 
 static uint8_t read_args(GHashTable *a, uint64_t *args)
 {
-    g_auto(GStrv) words = g_strsplit(text(a, "args", ""), ",", -1);
+    g_auto(GStrv) words = g_strsplit(arg_text(a, "args", ""), ",", -1);
     unsigned n = 0;
 
     while (words[n] && n < KT_CALL_ARGS_MAX) {
@@ -89,8 +55,8 @@ static void add_value(GByteArray *extra, const char *word)
 /* (owned) Return the bytes behind the arguments. */
 static GByteArray *read_extra(KtCalls *c, GHashTable *a, KtPointId id)
 {
-    const char *module = text(a, "begin", text(a, "end", ""));
-    g_auto(GStrv) words = g_strsplit(text(a, "deref", ""), ",", -1);
+    const char *module = arg_text(a, "begin", arg_text(a, "end", ""));
+    g_auto(GStrv) words = g_strsplit(arg_text(a, "deref", ""), ",", -1);
     GByteArray *extra = g_byte_array_new();
     const KtPointSet *set = kt_call_points_set(c->points);
     const KtCallPoint *point = set ? kt_point_set_get(set, id) : NULL;
@@ -125,28 +91,31 @@ void call_statement(TestWorld *w, GHashTable *a)
     g_autoptr(GByteArray) extra = NULL;
     uint64_t args[KT_CALL_ARGS_MAX];
     KtCall call = {
-        .start_ns = number(a, "us", 10) * 1000,
-        .took_ns = number(a, "took", 10) * 1000,
-        .result = number(a, "ret", 16), .caller = number(a, "ra", 16),
-        .task = read_task(t, a), .stack = read_stack(t, a), .era = GS_ERA_NOW,
-        .cpu = number(a, "cpu", 10),
-        .return_cpu = number(a, "cpu", 10),
-        .rule = number(a, "rule", 10), .flags = read_flags(a),
+        .start_ns = arg_dec(a, "us") * 1000,
+        .took_ns = arg_dec(a, "took") * 1000,
+        .result = arg_hex(a, "ret"), .caller = arg_hex(a, "ra"),
+        .task = arg_task(t, a), .era = GS_ERA_NOW,
+        .cpu = arg_dec(a, "cpu"),
+        .return_cpu = arg_dec(a, "cpu"),
+        .rule = arg_dec(a, "rule"), .flags = read_flags(a),
         .n_args = read_args(a, args),
     };
 
     if (!kt_call_records_calls(c->records)) {
         kt_calls_configure(t, 1 << 20, 4);
-        if (number(a, "types", 10)) {
-            set_types((GsKernel *)k, number(a, "types", 10));
+        if (arg_dec(a, "types")) {
+            set_types((GsKernel *)k, arg_dec(a, "types"));
         }
         kt_call_points_begin_boot(c->points, k);
         return;
     }
-    call.point = read_point(c, number(a, "va", 16));
+    call.point = read_point(c, arg_hex(a, "va"));
     kt_call_records_enter(c->records, 0, call.point, call.start_ns);
     extra = read_extra(c, a, call.point);
     call.n_extra = extra->len;
+    if (*arg_text(a, "stack", "")) {
+        call.stack = arg_stack(t, a);
+    }
     kt_call_records_put(c->records, &call, args, extra->data);
     kt_tracer_count(t, KT_CNT_CALLS_RECORDED, 1);
 }

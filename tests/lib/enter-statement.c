@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The statement "enter": fault rules decide about it, without a VM. */
-#include "tests/lib/enter-statement.h"
+#include "tests/lib/statements.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,35 +75,6 @@ static const KtCallOps ops = {
     word, stack, task, read_memory, irq, us, cache,
 };
 
-static uint64_t number(GHashTable *a, const char *key, int base)
-{
-    const char *text = g_hash_table_lookup(a, key);
-
-    return text ? strtoull(text, NULL, base) : 0;
-}
-
-static KtStackId read_stack(KtTracer *t, GHashTable *a)
-{
-    const char *text = g_hash_table_lookup(a, "stack");
-    g_auto(GStrv) words = g_strsplit(text ? text : "", ",", KT_MAX_FRAMES);
-    uint64_t frames[KT_MAX_FRAMES];
-    unsigned n = 0;
-
-    for (; words[n]; n++) {
-        frames[n] = strtoull(words[n], NULL, 16);
-    }
-    return kt_tracer_intern_stack(t, frames, n, GS_STOP_END);
-}
-
-static KtTaskId read_task(KtTracer *t, GHashTable *a)
-{
-    const char *name = g_hash_table_lookup(a, "comm");
-    char comm[16] = { 0 };
-
-    memcpy(comm, name, MIN(strlen(name), sizeof(comm)));
-    return kt_tracer_intern_task(t, number(a, "pid", 10), comm);
-}
-
 /* The first call finds the functions of the kernel. */
 static const KtPointSet *find_points(KtTracer *t, const GsKernel *k)
 {
@@ -123,12 +94,12 @@ void enter_statement(TestWorld *w, GHashTable *a)
     KtTracer *t = test_world_tracer(w);
     const GsKernel *k = test_world_context(w)->kernel;
     const KtPointSet *set = find_points(t, k);
-    const KtCallPoint *point = set ? kt_point_set_at(set, number(a, "va", 16)) :
+    const KtCallPoint *point = set ? kt_point_set_at(set, arg_hex(a, "va")) :
                                      NULL;
     Call call = {
-        .t = t, .us = number(a, "us", 10), .stack = read_stack(t, a),
-        .task = read_task(t, a),
-        .arg = { number(a, "size", 16), number(a, "gfp", 16) },
+        .t = t, .us = arg_dec(a, "us"), .stack = arg_stack(t, a),
+        .task = arg_task(t, a),
+        .arg = { arg_hex(a, "size"), arg_hex(a, "gfp") },
     };
     KtFaultVerdict verdict;
     KtCallStack at;
@@ -136,7 +107,7 @@ void enter_statement(TestWorld *w, GHashTable *a)
     if (point && stack(&call, &at)) {
         kt_faults_decide(point, &(KtFaultCall) {
             .facts = { .ops = &ops, .opaque = &call, .kernel = k,
-                       .ra = at.frames[0], .cpu = number(a, "cpu", 10) },
+                       .ra = at.frames[0], .cpu = arg_dec(a, "cpu") },
             .to = at.frames[0] }, &verdict);
     }
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Scripts of events; their language is in events.h. Single-threaded. */
-#include "tests/lib/alias-statement.h"
-#include "tests/lib/call-statement.h"
-#include "tests/lib/enter-statement.h"
 #include "tests/lib/fake-vm.h"
-#include "tests/lib/journal-statements.h"
-#include "tests/lib/log-statement.h"
-#include "tests/lib/types-statement.h"
-#include "tests/lib/watched-statement.h"
+#include "tests/lib/statements.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,34 +42,6 @@ static char *unescape(const char *s)
     return g_string_free(out, FALSE);
 }
 
-static const char *text(GHashTable *a, const char *key, const char *none)
-{
-    const char *s = g_hash_table_lookup(a, key);
-
-    return s ? s : none;
-}
-
-static uint64_t number(GHashTable *a, const char *key, int base, uint64_t none)
-{
-    const char *s = g_hash_table_lookup(a, key);
-    char *end;
-    uint64_t v;
-
-    if (!s) {
-        return none;
-    }
-    v = strtoull(s, &end, base);
-    if (*end || end == s) {
-        g_error("%s=%s is no number", key, s);
-    }
-    return v;
-}
-
-static uint64_t hex(GHashTable *a, const char *key)
-{
-    return number(a, key, 16, 0);
-}
-
 static GHashTable *parse_args(char **words)
 {
     GHashTable *a = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
@@ -111,9 +77,10 @@ static void finish_module(TestWorld *w)
     if (!w->module) {
         return;
     }
-    gs_kernel_add_module_data(w->k, hex(w->module, "va"),
-                              text(w->module, "name", "?"),
-                              hex(w->module, "base"), hex(w->module, "size"),
+    gs_kernel_add_module_data(w->k, arg_hex(w->module, "va"),
+                              arg_text(w->module, "name", "?"),
+                              arg_hex(w->module, "base"),
+                              arg_hex(w->module, "size"),
                               (const GsModuleSymbol *)w->modsyms->data,
                               w->modsyms->len, 0, NULL, NULL, 0, &err);
     g_assert_no_error(err);
@@ -141,8 +108,8 @@ void test_world_make_kernel(TestWorld *w)
 
 static void do_symbol(TestWorld *w, GHashTable *a)
 {
-    g_string_append_printf(w->map, "%016" PRIx64 " %s %s\n", hex(a, "va"),
-                           text(a, "type", "T"), text(a, "name", "?"));
+    g_string_append_printf(w->map, "%016" PRIx64 " %s %s\n", arg_hex(a, "va"),
+                           arg_text(a, "type", "T"), arg_text(a, "name", "?"));
 }
 
 static void do_module(TestWorld *w, GHashTable *a)
@@ -154,8 +121,8 @@ static void do_module(TestWorld *w, GHashTable *a)
 static void do_modsym(TestWorld *w, GHashTable *a)
 {
     GsModuleSymbol s = {
-        .va = hex(a, "va"), .name = keep(w, text(a, "name", "?")),
-        .type = *text(a, "type", "t"),
+        .va = arg_hex(a, "va"), .name = keep(w, arg_text(a, "name", "?")),
+        .type = *arg_text(a, "type", "t"),
     };
 
     g_array_append_val(w->modsyms, s);
@@ -166,7 +133,7 @@ static void do_modsym(TestWorld *w, GHashTable *a)
 static KtStackId read_stack(TestWorld *w, GHashTable *a)
 {
     const char *s = g_hash_table_lookup(a, "stack");
-    GsStop stop = number(a, "stop", 10, GS_STOP_END);
+    GsStop stop = arg_number(a, "stop", 10, GS_STOP_END);
     g_auto(GStrv) pcs = g_strsplit(s ? s : "", ",", -1);
     uint64_t frames[KT_MAX_FRAMES];
     unsigned n = 0;
@@ -189,13 +156,13 @@ static KtTaskId read_task(TestWorld *w, GHashTable *a)
     if (!g_hash_table_contains(a, "pid")) {
         return (KtTaskId) { 0 };
     }
-    g_strlcpy(comm, text(a, "comm", ""), sizeof(comm));
-    return kt_tracer_intern_task(w->t, number(a, "pid", 10, 0), comm);
+    g_strlcpy(comm, arg_text(a, "comm", ""), sizeof(comm));
+    return kt_tracer_intern_task(w->t, arg_dec(a, "pid"), comm);
 }
 
 static KtCacheId read_cache(TestWorld *w, GHashTable *a)
 {
-    const char *name = text(a, "cache", NULL);
+    const char *name = arg_text(a, "cache", NULL);
     KtCacheId id = { 0 };
 
     if (!name) {
@@ -203,7 +170,7 @@ static KtCacheId read_cache(TestWorld *w, GHashTable *a)
     }
     id.v = GPOINTER_TO_UINT(g_hash_table_lookup(w->caches, name));
     if (!id.v) {
-        uint64_t size = number(a, "actual", 16, hex(a, "size"));
+        uint64_t size = arg_number(a, "actual", 16, arg_hex(a, "size"));
 
         id = kt_tracer_add_cache(w->t, 0xffff888000c00000 + 0x100 *
                                  g_hash_table_size(w->caches), name, size,
@@ -217,7 +184,7 @@ static KtCacheId read_cache(TestWorld *w, GHashTable *a)
 static uint8_t read_layer(GHashTable *a)
 {
     KtLayer layer = KT_LAYER_KMALLOC;
-    const char *name = text(a, "layer", NULL);
+    const char *name = arg_text(a, "layer", NULL);
 
     if (name && !kt_layer_parse(name, &layer)) {
         g_error("%s: no such layer", name);
@@ -233,7 +200,7 @@ static uint8_t read_family(GHashTable *a)
         [KT_FAMILY_PERCPU] = "percpu", [KT_FAMILY_PAGES] = "pages",
         [KT_FAMILY_KMALLOC] = "kmalloc", [KT_FAMILY_ZONE] = "zone",
     };
-    const char *name = text(a, "family", "kfree");
+    const char *name = arg_text(a, "family", "kfree");
 
     for (unsigned i = 0; i < KT_FAMILY__COUNT; i++) {
         if (!strcmp(names[i], name)) {
@@ -246,7 +213,7 @@ static uint8_t read_family(GHashTable *a)
 /* Find a row of the hook table by the name of its function. */
 static KtHookId read_hook(TestWorld *w, GHashTable *a)
 {
-    const char *name = text(a, "hook", NULL);
+    const char *name = arg_text(a, "hook", NULL);
 
     for (unsigned i = 1; name && i <= UINT8_MAX; i++) {
         if (!g_strcmp0(kt_tracer_hook_name(w->t, (KtHookId) { i }), name)) {
@@ -261,22 +228,23 @@ static KtHookId read_hook(TestWorld *w, GHashTable *a)
 
 static KtEvent make_event(TestWorld *w, KtEventKind kind, GHashTable *a)
 {
-    w->us = number(a, "us", 10, w->us + 10);
+    w->us = arg_number(a, "us", 10, w->us + 10);
     return (KtEvent) {
         .kind = kind,
-        .va = hex(a, "va"),
-        .size = hex(a, "size"),
-        .actual = hex(a, "actual"),
+        .va = arg_hex(a, "va"),
+        .size = arg_hex(a, "size"),
+        .actual = arg_hex(a, "actual"),
         .us = w->us,
-        .cpu = number(a, "cpu", 10, 0),
+        .cpu = arg_dec(a, "cpu"),
         .stack = read_stack(w, a),
         .task = read_task(w, a),
-        .gfp = hex(a, "gfp"), .tag = hex(a, "tag"),
+        .gfp = arg_hex(a, "gfp"), .tag = arg_hex(a, "tag"),
         .cache = read_cache(w, a),
         .hook = read_hook(w, a),
         .layer = read_layer(a),
         .family = read_family(a),
-        .flags = hex(a, "flags") | (text(a, "sized", NULL) ? KT_EVF_SIZED : 0),
+        .flags = arg_hex(a, "flags") |
+                 (arg_text(a, "sized", NULL) ? KT_EVF_SIZED : 0),
     };
 }
 
@@ -288,11 +256,11 @@ static void push(TestWorld *w, const KtEvent *ev)
 static void do_many(TestWorld *w, GHashTable *a)
 {
     KtEvent ev = make_event(w, KT_EV_ALLOC, a);
-    uint64_t n = number(a, "n", 10, 0);
+    uint64_t n = arg_dec(a, "n");
 
     for (uint64_t i = 0; i < n; i++) {
         push(w, &ev);
-        ev.va += hex(a, "step");
+        ev.va += arg_hex(a, "step");
         ev.us++;
     }
     w->us = ev.us;
@@ -300,17 +268,17 @@ static void do_many(TestWorld *w, GHashTable *a)
 
 static const char *keep_known(TestWorld *w, GHashTable *a, const char *key)
 {
-    return g_hash_table_contains(a, key) ? keep(w, text(a, key, "")) : NULL;
+    return g_hash_table_contains(a, key) ? keep(w, arg_text(a, key, "")) : NULL;
 }
 
 static void do_hook(TestWorld *w, GHashTable *a)
 {
     McHookStatus h = {
-        .name = keep(w, text(a, "name", "?")), .va = hex(a, "va"),
+        .name = keep(w, arg_text(a, "name", "?")), .va = arg_hex(a, "va"),
         .symbol = keep_known(w, a, "symbol"), .from = keep_known(w, a, "from"),
         .args_from = keep_known(w, a, "args_from"),
         .note = keep_known(w, a, "note"),
-        .hits = number(a, "hits", 10, 0),
+        .hits = arg_dec(a, "hits"),
     };
 
     g_array_append_val(w->hooks, h);
@@ -320,12 +288,12 @@ static void do_hook(TestWorld *w, GHashTable *a)
 static void do_count(TestWorld *w, GHashTable *a)
 {
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
-        if (!strcmp(kt_counter_name(i), text(a, "counter", ""))) {
-            kt_tracer_count(w->t, i, number(a, "n", 10, 1));
+        if (!strcmp(kt_counter_name(i), arg_text(a, "counter", ""))) {
+            kt_tracer_count(w->t, i, arg_number(a, "n", 10, 1));
             return;
         }
     }
-    g_error("%s: no such counter", text(a, "counter", ""));
+    g_error("%s: no such counter", arg_text(a, "counter", ""));
 }
 
 static void do_event(TestWorld *w, KtEventKind kind, GHashTable *a)
@@ -341,8 +309,8 @@ static void do_gap(TestWorld *w, GHashTable *a)
 {
     const KtEvent gap = {
         .kind = KT_EV_GAP,
-        .flags = (text(a, "unseen", NULL) ? KT_EVF_UNSEEN : 0) |
-                 (text(a, "blind", NULL) ? KT_EVF_BLIND : 0),
+        .flags = (arg_text(a, "unseen", NULL) ? KT_EVF_UNSEEN : 0) |
+                 (arg_text(a, "blind", NULL) ? KT_EVF_BLIND : 0),
     };
 
     push(w, &gap);
@@ -382,7 +350,7 @@ static void do_lost(TestWorld *w, GHashTable *a)
 static void do_load(TestWorld *w, GHashTable *a)
 {
     test_world_make_kernel(w);
-    kt_tracer_save_module(w->t, w->k, hex(a, "va"));
+    kt_tracer_save_module(w->t, w->k, arg_hex(a, "va"));
 }
 
 static void do_inherit(TestWorld *w, GHashTable *a)
@@ -394,7 +362,7 @@ static void do_inherit(TestWorld *w, GHashTable *a)
 static void do_unload(TestWorld *w, GHashTable *a)
 {
     test_world_make_kernel(w);
-    kt_tracer_drop_module(w->t, w->k, hex(a, "va"));
+    kt_tracer_drop_module(w->t, w->k, arg_hex(a, "va"));
 }
 
 /* ---- the VM -------------------------------------------------------------- */
@@ -403,28 +371,28 @@ static void do_vm(TestWorld *w, GHashTable *a)
 {
     KtVm *look = test_vm_look(w->vm);
 
-    test_vm_set(w->vm, number(a, "n", 10, 1), number(a, "running", 10, 0));
-    look->page_offset = hex(a, "page_offset");
-    look->vmemmap = hex(a, "vmemmap");
+    test_vm_set(w->vm, arg_number(a, "n", 10, 1), arg_dec(a, "running"));
+    look->page_offset = arg_hex(a, "page_offset");
+    look->vmemmap = arg_hex(a, "vmemmap");
     w->ctx.vm = look;
 }
 
 static void do_reg(TestWorld *w, GHashTable *a)
 {
-    test_vm_reg(w->vm, number(a, "cpu", 10, 0),
-                keep(w, text(a, "name", "?")), hex(a, "value"));
+    test_vm_reg(w->vm, arg_dec(a, "cpu"),
+                keep(w, arg_text(a, "name", "?")), arg_hex(a, "value"));
 }
 
 static void do_word(TestWorld *w, GHashTable *a)
 {
-    test_vm_word(w->vm, hex(a, "va"), hex(a, "value"));
+    test_vm_word(w->vm, arg_hex(a, "va"), arg_hex(a, "value"));
 }
 
 static void do_text(TestWorld *w, GHashTable *a)
 {
-    const char *s = text(a, "value", "");
+    const char *s = arg_text(a, "value", "");
 
-    test_vm_bytes(w->vm, hex(a, "va"), s, strlen(s));
+    test_vm_bytes(w->vm, arg_hex(a, "va"), s, strlen(s));
 }
 
 /* The statements of events, which do_event() makes. */

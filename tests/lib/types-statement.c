@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tests/lib/types-statement.h"
+#include "tests/lib/statements.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@ questions, reports and bisection. Runs are those of lib/fake_farm.py, so what
 must come out is known. Oracle for the pages: Python's own parser of HTML; for
 the database: sqlite3's `.dump` of the same results collected in other ways.
 """
+import functools
 import html.parser
 import json
 import os
@@ -12,19 +13,18 @@ import shutil
 import sqlite3
 import subprocess
 
-from lib import fake_farm
+from lib import commands, fake_farm
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import (FarmError, bisect, bugs, kcidb, pages, plan,
                               questions, results, store, sweeps, texts, work)
 from scripts.lib.farm.folder import Folder
-from scripts.lib.prepared import ROOT
 
 tap = Tap()
 own = OwnFolder('ka-test-farm.')
 top, path, write = own.top, own.path, own.write
 FAKE = fake_farm.make(os.path.join(top, 'fake'))
-FARM = os.path.join(ROOT, 'scripts', 'farm')
+farm = functools.partial(commands.said, 'farm')
 PLAN = """
 batch = "n1"
 [axes]
@@ -34,14 +34,6 @@ seed = "0-9"
 name = "boot"
 append = "ka.run=x ka.n={seed} ka.end=poweroff"
 """
-
-
-def farm(*args, status=0, **env):
-    done = subprocess.run([FARM, *args], stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, timeout=300, check=False,
-                          env={**os.environ, **env})
-    assert done.returncode == status, f'{done.returncode} {args}: {done}'
-    return done.stdout + done.stderr
 
 
 def refused(function, *args, word=''):
@@ -175,7 +167,7 @@ with tap.test('each line has a result; a VM without an end is run twice'):
     assert 'missing' not in farm('status', '--dir', n1.path)
     before = sorted(os.listdir(n1.results))
     farm('work', '--index', '0', '--of', '1', '--dir', n1.path,
-         KA_FARM_SWEEP='/bin/false')
+         env={**os.environ, 'KA_FARM_SWEEP': '/bin/false'})
     assert sorted(os.listdir(n1.results)) == before
 
 with tap.test('a result has what the sweep wrote; equal stacks are one'):

@@ -15,12 +15,12 @@ import sqlite3
 import subprocess
 import time
 
+from lib import commands
 from lib.farm_workers import workers
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import plan, questions, results, store
 from scripts.lib.farm.folder import Folder
-from scripts.lib.prepared import ROOT
 
 ap = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
 ap.add_argument('--boots', type=int, default=200, metavar='N')
@@ -32,7 +32,6 @@ args = ap.parse_args()
 tap = Tap()
 own = OwnFolder('ka-test-boots.')
 top, path = own.top, own.path
-FARM = os.path.join(ROOT, 'scripts', 'farm')
 # A kernel panics if the host is too busy for its test of the timer.
 PLAN = """
 batch = "boots"
@@ -57,9 +56,7 @@ RUNNING = 64 << 20      # of temporary files, a VM that runs
 def farm(*words):
     """Run a command; return (seconds of the clock, of CPU)."""
     begin, before = time.monotonic(), children_cpu()
-    done = subprocess.run([FARM, *words], stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, check=False)
-    assert done.returncode == 0, done
+    commands.run('farm', *words, timeout=None)
     return time.monotonic() - begin, children_cpu() - before
 
 
@@ -145,7 +142,7 @@ def run_all(folder):
     os.mkdir(path('tmp'))
     begin = time.monotonic()
     with open(path('out'), 'wb') as out, subprocess.Popen(
-            [FARM, 'submit', 'local', '--dir', folder.path],
+            [commands.program('farm'), 'submit', 'local', '--dir', folder.path],
             stdin=subprocess.DEVNULL, stdout=out, stderr=out,
             env={**os.environ, 'TMPDIR': path('tmp')}) as proc:
         try:

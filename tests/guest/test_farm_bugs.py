@@ -4,23 +4,21 @@
 each test are made here, call by call, so it is known how many bugs they are.
 test_farm_vms.py has the same of real leaks.
 """
+import functools
 import hashlib
 import json
-import os
 import sqlite3
-import subprocess
 
-from lib import fake_farm
+from lib import commands, fake_farm
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import FarmError, bisect, bugs, leaks, results, store
 from scripts.lib.farm.folder import Folder
-from scripts.lib.prepared import ROOT
 
 tap = Tap()
 own = OwnFolder('ka-test-bugs.')
 path, write = own.path, own.write
-FARM = os.path.join(ROOT, 'scripts', 'farm')
+farm = functools.partial(commands.said, 'farm')
 PLAN = """
 batch = "{}"
 [axes]
@@ -28,13 +26,6 @@ kernel = ["6.1", "6.12"]
 [[job]]
 name = "boot"
 """
-
-
-def farm(*args, status=0):
-    done = subprocess.run([FARM, *args], stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, timeout=300, check=False)
-    assert done.returncode == status, f'{done.returncode} {args}: {done}'
-    return done.stdout + done.stderr
 
 
 def digest(*words):

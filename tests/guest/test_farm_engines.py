@@ -14,14 +14,13 @@ import shutil
 import subprocess
 import time
 
-from lib import fake_farm
+from lib import commands, fake_farm
 from lib.farm_workers import dump, kill_one
 from lib.slurm import Slurm, why_not
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import work
 from scripts.lib.farm.folder import Folder
-from scripts.lib.prepared import ROOT
 
 ap = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
 ap.add_argument('--short', action='store_true', help='100 lines, not 1000')
@@ -36,7 +35,7 @@ chance = random.Random(args.seed)
 own = OwnFolder('ka-test-engines.')
 top, path = own.top, own.path
 FAKE = fake_farm.make(os.path.join(top, 'fake'))
-FARM = os.path.join(ROOT, 'scripts', 'farm')
+FARM = commands.program('farm')
 LINES = 100 if args.short else args.lines
 PLAN = """
 batch = "n1"

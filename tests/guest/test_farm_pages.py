@@ -5,6 +5,7 @@ and the command that repeats the run. A stand-in for scripts/sweep writes the
 report and a journal, and notes its words. Oracles: what it wrote; the words of
 the command of the page, as a shell has them.
 """
+import functools
 import html.parser
 import json
 import os
@@ -12,17 +13,16 @@ import random
 import subprocess
 import urllib.parse
 
-from lib import fake_farm
+from lib import commands, fake_farm
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import results, store
 from scripts.lib.farm.folder import Folder
-from scripts.lib.prepared import ROOT
 
 tap = Tap()
 own = OwnFolder('ka-test-pages.')
 top, path, write = own.top, own.path, own.write
-FARM = os.path.join(ROOT, 'scripts', 'farm')
+farm = functools.partial(commands.said, 'farm', cwd=top)
 # Notes its words in "words.SEED", and does what "do.SEED" says.
 SWEEP = """#!/usr/bin/python3
 import json, os, runpy, sys
@@ -83,14 +83,6 @@ REPORTS = {1: {**QUIET, 'findings': [BUG]},
            2: {**QUIET, 'problem': 'the time was over: user space was running',
                'detail': DETAIL},
            3: {**QUIET, 'status': 2}, 4: None}
-
-
-def farm(*args, status=0):
-    done = subprocess.run([FARM, *args], stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, timeout=300, check=False,
-                          cwd=top)
-    assert done.returncode == status, f'{done.returncode} {args}: {done}'
-    return done.stdout + done.stderr
 
 
 def night(name, reports, plan=PLAN):

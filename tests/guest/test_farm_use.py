@@ -3,21 +3,20 @@
 """What users of ka-farm meet: files that are missing, runs that are broken,
 names that do not exist. Each has one line that says what is wrong. VMs are
 those of lib/fake_farm.py."""
+import functools
 import os
-import subprocess
 
-from lib import fake_farm
+from lib import commands, fake_farm
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import bisect, plan, sweeps, work
 from scripts.lib.farm.folder import Folder
-from scripts.lib.prepared import ROOT
 
 tap = Tap()
 own = OwnFolder('ka-test-use.')
 top, path, write = own.top, own.path, own.write
 FAKE = fake_farm.make(os.path.join(top, 'fake'))
-FARM = os.path.join(ROOT, 'scripts', 'farm')
+farm = functools.partial(commands.said, 'farm', cwd=top)
 PLAN = """
 batch = "n1"
 [axes]
@@ -29,14 +28,6 @@ name = "boot"
 append = "ka.n={seed}"
 share = "share/{kernel}"
 """
-
-
-def farm(*args, status=0):
-    done = subprocess.run([FARM, *args], stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, timeout=300, check=False,
-                          cwd=top)
-    assert done.returncode == status, f'{done.returncode} {args}: {done}'
-    return done.stdout + done.stderr
 
 
 with tap.test('plan names what is not on this machine'):

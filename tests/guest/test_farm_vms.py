@@ -12,6 +12,7 @@ Oracle: both databases have the same lines, verdicts and findings.
 """
 import argparse
 import contextlib
+import functools
 import html
 import os
 import re
@@ -20,7 +21,7 @@ import signal
 import subprocess
 import time
 
-from lib import oracle, sick, slurm
+from lib import commands, oracle, sick, slurm
 from lib.farm_workers import dump, workers
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
@@ -35,7 +36,7 @@ args = ap.parse_args()
 tap = Tap()
 own = OwnFolder('ka-test-vms.')
 path, write = own.path, own.write
-FARM = os.path.join(ROOT, 'scripts', 'farm')
+farm = functools.partial(commands.said, 'farm', timeout=None)
 KERNELS = ['6.12'] if args.short else ['6.12', '6.1']
 # A kernel panics if the host is too busy for its test of the timer.
 PLAN = """
@@ -112,13 +113,6 @@ SELECT r.key, r.job, r.kernel, r.release, r.arch, r.seed, r.verdict, r.reason,
 FROM last AS r LEFT JOIN finding AS f ON r.key = f.key AND
     r.attempt = f.attempt ORDER BY r.key, f.number
 """
-
-
-def farm(*words, env=None, status=0):
-    done = subprocess.run([FARM, *words], stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, check=False, env=env)
-    assert done.returncode == status, done
-    return done.stdout + done.stderr
 
 
 def make_share(kernel):

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+from lib import commands
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import plan, scratch
@@ -19,7 +20,7 @@ from scripts.lib.prepared import ROOT
 tap = Tap()
 own = OwnFolder('ka-test-work.')
 top, path, write = own.top, own.path, own.write
-FARM = os.path.join(ROOT, 'scripts', 'farm')
+FARM = commands.program('farm')
 PLAN = """
 batch = "n1"
 [axes]

@@ -15,9 +15,8 @@ import subprocess
 import tempfile
 import time
 
-from lib import oracle, programs
+from lib import commands, oracle, programs
 from lib.tap import Tap
-from scripts.lib.prepared import ROOT
 
 MODULES = ('good', 'late', 'name', 'loop', 'swallow', 'errptr', 'double',
            'put', 'null', 'retry')
@@ -56,14 +55,13 @@ class Sweeps:
                     os.path.join(self.share, 'ka-load'))
 
     def words(self, name, script, *more):
-        return [os.path.join(ROOT, 'scripts', 'fault-sweep'),
-                '--kernel', self.kernel, '--jobs', '1',
+        return ['--kernel', self.kernel, '--jobs', '1',
                 '--share', self.share, '--run',
                 os.path.join(oracle.INSIDE, 'fault-sweep', script),
                 '--report', os.path.join(self.folder, name + '.json'), *more]
 
     def command(self, name, *more):
-        """Return the command of a sweep of kf.sh."""
+        """Return the words of a sweep of kf.sh."""
         words = self.words(name, 'kf.sh', '--point', 'kmalloc', *more)
         for module in MODULES:
             words += ['--module', 'kf_' + module]
@@ -74,12 +72,8 @@ class Sweeps:
 
     @staticmethod
     def start(words, status):
-        done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS,
-            check=False)
-        assert done.returncode == status, \
-            f'status {done.returncode}\n{done.stdout}\n{done.stderr}'
+        done = commands.run('fault-sweep', *words, status=status,
+                            timeout=SECONDS)
         return done.stdout, done.stderr
 
     def results(self, name):
@@ -131,7 +125,8 @@ def check_others(whole):
 def interrupted(sweeps, folder):
     """Kill a sweep when it has some results; return what it had done."""
     words = sweeps.command('killed', '--resume', folder, '--n', '1')
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, text=True,
+    with subprocess.Popen([commands.program('fault-sweep'), *words],
+                          stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as proc:
         seen = [line for line in iter(proc.stderr.readline, '')

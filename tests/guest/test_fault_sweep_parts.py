@@ -5,17 +5,17 @@ are kept, reports, the command line. Oracle: what is expected.
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import types
 import xml.etree.ElementTree as ET
 
+from lib import commands
 from lib.fake_sweep import STACKS, FakeRestorer
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.faultsweep import command, record, report, results, sweep
-from scripts.lib.faultsweep import clones, modules, numbers, verdict
+from scripts.lib.faultsweep import clones, numbers, verdict
 from scripts.lib.faultsweep.numbers import Outcome
 from scripts.lib.faultsweep.runner import Limits
 from scripts.lib.faultsweep.scenario import Scenario
@@ -23,7 +23,7 @@ from scripts.lib.prepared import ROOT
 from scripts.lib.qmp import GuestError
 
 tap = Tap()
-work = tempfile.mkdtemp(prefix='ka-fault-sweep.')
+work = OwnFolder('ka-fault-sweep.').top
 
 FAULT = {'function': '__kmalloc_noprof', 'value': '0x0', 'size': 64,
          'flags': '0xcc0', 'frames': 'kf_make+0x10[kf] init+0x5[kf]'}
@@ -515,13 +515,10 @@ with tap.test('JSON and JUnit have the same results'):
     assert suite.get('timestamp') and suite.get('hostname'), suite.attrib
 
 with tap.test('a report that cannot be written is refused at the start'):
-    done = subprocess.run(
-        [os.path.join(ROOT, 'scripts', 'fault-sweep'), '--run', os.devnull,
-         '--report', work + '/none/r.xml'], text=True, capture_output=True,
-        check=False)
-    assert (done.returncode, done.stdout) == (2, ''), done
+    done = commands.run('fault-sweep', '--run', os.devnull,
+                        '--report', work + '/none/r.xml', status=2)
+    assert done.stdout == '', done
     assert done.stderr == f'fault-sweep: {work}/none/r.xml: No such file or ' \
         'directory\n', done.stderr
 
-shutil.rmtree(work)
 tap.done()

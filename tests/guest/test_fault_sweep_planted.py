@@ -10,13 +10,11 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 
-from lib import oracle, programs
+from lib import commands, oracle, programs
 from lib.tap import Tap
-from scripts.lib.prepared import ROOT
 
 # Operation -> its verdict, and what the report of it says.
 PLANTED = {
@@ -54,16 +52,12 @@ def make_share(folder, kernel, operations):
 def sweep(folder, kernel):
     """Return the report of a sweep."""
     path = os.path.join(folder, 'report.json')
-    done = subprocess.run(
-        [os.path.join(ROOT, 'scripts', 'fault-sweep'), '--kernel', kernel,
-         '--share', os.path.join(folder, 'share'), '--run',
-         os.path.join(oracle.INSIDE, 'fault-sweep', 'planted.sh'),
-         '--module', 'ka_planted', '--access', '--jobs', '1',
-         '--report', path],
-        stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, timeout=SECONDS, check=False)
-    assert done.returncode == 1, \
-        f'status {done.returncode}\n{done.stdout}\n{done.stderr}'
+    commands.run(
+        'fault-sweep', '--kernel', kernel,
+        '--share', os.path.join(folder, 'share'),
+        '--run', os.path.join(oracle.INSIDE, 'fault-sweep', 'planted.sh'),
+        '--module', 'ka_planted', '--access', '--jobs', '1',
+        '--report', path, status=1, timeout=SECONDS)
     with open(path, encoding='utf-8') as f:
         return json.load(f)
 

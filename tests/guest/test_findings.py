@@ -16,9 +16,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ET
 
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts import ka
 from scripts.lib import findings
@@ -27,7 +27,8 @@ from scripts.lib.findings import (
     baseline, finding, growth, junit, kasan, kinds, ktap, plain, sarif)
 
 tap = Tap()
-work = tempfile.mkdtemp(prefix='ka-findings.')
+own = OwnFolder('ka-findings.')
+work, write = own.top, own.write
 
 HOSTILE = {
     'markup': '<script>alert(1)</script>&amp;]]><x y="',
@@ -88,13 +89,6 @@ def render(module, made):
     module.check(text)
     text.encode('utf-8')
     return text
-
-
-def write(name, text):
-    path = os.path.join(work, name)
-    with open(path, 'w', encoding='utf-8') as f:
-        f.write(text)
-    return path
 
 
 def has(module):
@@ -545,5 +539,4 @@ with tap.test('a baseline with a wrong line is refused, a hostile one is not'):
         again = baseline.Baseline(baseline.render(made))
         assert all(map(again.why_known, made.findings)), name
 
-shutil.rmtree(work)
 tap.done()

@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 import xml.etree.ElementTree as ET
 
-from lib import oracle, programs, sick
+from lib import commands, oracle, programs, sick
 from lib.tap import Tap
 from scripts.lib.prepared import ROOT, paths
 
@@ -156,13 +156,10 @@ def test_well(tap, kernel, workload, *options):
     """A guest that works, and powers off."""
     name = ' '.join([kernel, workload, *options])
     with tap.test(f'{name}: a guest that is well has no finding'):
-        done = subprocess.run(
-            [os.path.join(ROOT, 'scripts', 'sweep'), '--kernel', kernel,
-             '--append', workload + ' ka.end=poweroff', *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-            stderr=subprocess.STDOUT, check=False, timeout=900)
-        assert done.returncode == 0 and 'kernel[' not in done.stdout, \
-            f'status {done.returncode}: {done.stdout[-3000:]}'
+        said = commands.said('sweep', '--kernel', kernel, '--append',
+                             workload + ' ka.end=poweroff', *options,
+                             timeout=900)
+        assert 'kernel[' not in said, said[-3000:]
 
 
 def test_well_ones(tap, kernel, short):

@@ -18,6 +18,7 @@ import unittest.mock
 import xml.etree.ElementTree as ET
 
 from lib import ci_examples, oracle
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts import ka
 from scripts.lib.mkinitramfs import Cpio
@@ -26,7 +27,8 @@ from scripts.lib.qmp import Qmp
 from scripts.lib.signals import hear_hangups
 
 tap = Tap()
-work = tempfile.mkdtemp(prefix='ka-sweep.')
+own = OwnFolder('ka-sweep.')
+work, write = own.top, own.write
 
 
 def command(*args):
@@ -90,13 +92,6 @@ def junit(**want):
     found = {k: int(suite.get(k)) for k in want}
     assert found == want, f'JUnit counts {found}'
     return suite
-
-
-def write(name, text):
-    path = os.path.join(work, name)
-    with open(path, 'w', encoding='utf-8') as f:
-        f.write(text)
-    return path
 
 
 LEAKY = 'insmod /share/ka_leaky.ko plant=1\nrmmod ka_leaky\n'
@@ -404,5 +399,4 @@ with tap.test('wrong arguments: status 2'):
         text = expect(2, sweep('--timeout', value))
         assert 'argument --timeout' in text.splitlines()[-1], text
 
-shutil.rmtree(work)
 tap.done()

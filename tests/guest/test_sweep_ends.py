@@ -12,17 +12,16 @@ import argparse
 import os
 import re
 import shutil
-import subprocess
-import tempfile
 
-from lib import oracle, sweeping
+from lib import commands, oracle, sweeping
+from lib.own_folder import OwnFolder
 from lib.tap import Tap
 
 ap = argparse.ArgumentParser()
 ap.add_argument('--kernel', default='6.12')
 args = ap.parse_args()
 tap = Tap()
-work = tempfile.mkdtemp(prefix='ka-ends.')
+work = OwnFolder('ka-ends.').top
 HANG = 40       # seconds, for a guest that hangs
 SHUTDOWN = 60   # for one that runs a script before
 
@@ -148,11 +147,8 @@ with tap.test('options that exclude each other, and empty texts: status 2'):
     for words in (('--marker', ''), ('--expect', ' '),
                   ('--marker', 'x', '--until-timeout'),
                   ('--run', 'x', '--marker', 'y')):
-        done = subprocess.run(
-            [os.path.join(sweeping.ROOT, 'scripts', 'sweep'), *words],
-            text=True, capture_output=True, check=False)
-        assert done.returncode == 2 and done.stderr.count('\n') == 2, done
+        done = commands.run('sweep', *words, status=2)
+        assert done.stderr.count('\n') == 2, done
         assert words[0] in done.stderr.splitlines()[-1], done
 
-shutil.rmtree(work)
 tap.done()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Sweeps that write all formats, which must say the same."""
 import os
-import subprocess
 import sys
 from typing import NamedTuple
 
+from lib import commands
 from scripts.lib.prepared import ROOT
 
 sys.path.insert(0, os.path.join(ROOT, 'tests', 'reports'))
@@ -28,10 +28,8 @@ def sweep(folder, *words, timeout=240):
     unless they agree with its exit status and with each other."""
     paths = {name: os.path.join(folder, name) for name in OPTIONS}
     files = [w for name, path in paths.items() for w in (OPTIONS[name], path)]
-    done = subprocess.run(
-        [os.path.join(ROOT, 'scripts', 'sweep'), '--timeout', str(timeout),
-         *files, *words], stdin=subprocess.DEVNULL, text=True, check=False,
-        capture_output=True, timeout=timeout + 300)
+    done = commands.run('sweep', '--timeout', str(timeout), *files, *words,
+                        status=None, timeout=timeout + 300)
     texts = {}
     for name, path in paths.items():
         with open(path, encoding='utf-8') as f:

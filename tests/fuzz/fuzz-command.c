@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/events.h"
 
 static const char script[] =
@@ -49,11 +50,8 @@ static void check_output(const char *text, int rc)
 static bool has_changed(TestWorld *w)
 {
     KtTracer *t = test_world_tracer(w);
-    KtStats s;
+    KtStats s = tracer_stats(t);
 
-    kt_query_begin(t);
-    kt_query_stats(t, &s);
-    kt_query_end(t);
     return !s.live_blocks || !kt_tracer_enabled(t);
 }
 

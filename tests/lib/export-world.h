@@ -7,6 +7,7 @@
 #define TEST_EXPORT_WORLD_H
 
 #include "monitor-cmds/export/export.h"
+#include "tests/lib/test-main.h"
 
 /** export_stack() - add a stack. @symbols: names of its frames, the leaf first,
  *  joined by blanks; @live, @blocks: its sums, the others are multiples. The
@@ -20,5 +21,10 @@ char *export_bytes(McExportId id, const McExport *e, size_t *len);
  *  separators, newlines, quotes, markup, 4 KiB, invalid UTF-8; @n: number of
  *  its stacks. The first one has two frames, all others one. */
 McHeapProfile *export_hostile(unsigned *n);
+
+/* A case with an empty heap profile @p. */
+#define PROFILE_TEST(fn, path) \
+    TEST_IN(g_autoptr(McHeapProfile), McHeapProfile *p, \
+            mc_heap_profile_new(), fn, path)
 
 #endif /* TEST_EXPORT_WORLD_H */

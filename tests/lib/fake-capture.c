@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/fake-capture.h"
 
 static void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
@@ -162,12 +163,7 @@ void load_module(FakeCapture *w, uint64_t va, const char *name,
 
 KtStats stats_of(FakeCapture *w)
 {
-    KtStats s;
-
-    kt_query_begin(w->t);
-    kt_query_stats(w->t, &s);
-    kt_query_end(w->t);
-    return s;
+    return tracer_stats(w->t);
 }
 
 uint64_t counter_of(FakeCapture *w, KtCounter c)

@@ -9,6 +9,7 @@
 
 #include "tests/lib/fake-qemu.h"
 #include "tests/lib/kallsyms-writer.h"
+#include "tests/lib/test-main.h"
 
 #define SLIDE   0x1a00000ull
 #define TEXT    (KS_TEXT + SLIDE)
@@ -71,6 +72,11 @@ FakeCapture *fake_capture_new(const char *journal, bool file);
 
 void fake_capture_free(FakeCapture *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FakeCapture, fake_capture_free)
+
+/* A case with a capture @w without options. */
+#define CAPTURE_TEST(fn, path) \
+    TEST_IN(g_autoptr(FakeCapture), FakeCapture *w, \
+            fake_capture_new(NULL, false), fn, path)
 
 /** call() - run the first instruction of a function. @place is the slot of
  *  the stack and the call site; calls that overlap need different ones. */

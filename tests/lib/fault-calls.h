@@ -8,6 +8,7 @@
 
 #include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/faults/fault-rules.h"
+#include "tests/lib/test-main.h"
 
 #define TEXT    0xffffffff81000000ull
 #define KMALLOC (TEXT + 0x1000)
@@ -36,6 +37,10 @@ FaultWorld *fault_world_new(void);
 FaultWorld *fault_world_new_at(const char *journal);
 void fault_world_free(FaultWorld *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FaultWorld, fault_world_free)
+
+/* A case with an empty world @w. */
+#define FAULT_TEST(fn, path) \
+    TEST_IN(g_autoptr(FaultWorld), FaultWorld *w, fault_world_new(), fn, path)
 
 /** fault_add_spec() - Add a rule; return its number. */
 uint32_t fault_add_spec(FaultWorld *w, const KtFaultSpec *spec);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/fed-tracer.h"
 
 FedTracer fed_tracer_new(bool complete)
@@ -8,6 +9,11 @@ FedTracer fed_tracer_new(bool complete)
 
     kt_tracer_set_complete(w.t, complete);
     return w;
+}
+
+void fed_tracer_clear(FedTracer *w)
+{
+    kt_tracer_free(w->t);
 }
 
 void push(FedTracer *w, KtEvent ev)
@@ -73,17 +79,11 @@ void expect(FedTracer *w, const char *kinds)
     kt_query_errors(w->t, 0, UINT64_MAX, append_kind, got);
     kt_query_end(w->t);
     g_assert_cmpstr(got->str, ==, kinds);
-    kt_tracer_free(w->t);
 }
 
 KtStats stats(FedTracer *w)
 {
-    KtStats s;
-
-    kt_query_begin(w->t);
-    kt_query_stats(w->t, &s);
-    kt_query_end(w->t);
-    return s;
+    return tracer_stats(w->t);
 }
 
 bool find(FedTracer *w, uint64_t va, KtBlock *b)

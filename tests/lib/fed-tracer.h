@@ -21,6 +21,12 @@ typedef struct FedTracer {
 /** fed_tracer_new() - make an empty tracer. @complete: tracing began before
  *  the first allocation. expect() frees it. */
 FedTracer fed_tracer_new(bool complete);
+void fed_tracer_clear(FedTracer *w);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FedTracer, fed_tracer_clear)
+
+/* A case with a tracer @w that has traced from the start. */
+#define TRACER_TEST(fn, path) \
+    TEST_IN(g_auto(FedTracer), FedTracer w, fed_tracer_new(true), fn, path)
 
 /** push() - push an event; its time is set here. */
 void push(FedTracer *w, KtEvent ev);

@@ -22,6 +22,7 @@
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
+#include "tests/lib/test-main.h"
 
 #define LG_PAGES    64u
 #define LG_RAM      (LG_PAGES * 4096u)
@@ -171,6 +172,10 @@ LeakGuest *leak_guest_new(void);
 
 void leak_guest_free(LeakGuest *g);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LeakGuest, leak_guest_free)
+
+/* A case with a guest @g. */
+#define LEAK_TEST(fn, path) \
+    TEST_IN(g_autoptr(LeakGuest), LeakGuest *g, leak_guest_new(), fn, path)
 
 /** lg_is_leaked() - make a scan, and return whether it reports the block at
  *  @va. */

@@ -63,16 +63,6 @@ char *said_by_ka(const char *path, const char *word)
     return err;
 }
 
-KtStats tracer_stats(KtTracer *t)
-{
-    KtStats s;
-
-    kt_query_begin(t);
-    kt_query_stats(t, &s);
-    kt_query_end(t);
-    return s;
-}
-
 GsKernel *small_kernel(void)
 {
     static const char map[] = "ffffffff81000000 T _stext\n"

@@ -8,6 +8,7 @@
 
 #include "kalloc-tracer/journal/journal.h"
 #include "kalloc-tracer/kt.h"
+#include "tests/lib/bare-tracer.h"
 
 /** new_path() - make an empty folder. Returns: (owned) a path in it; see
  *  remove_path(). */
@@ -26,9 +27,6 @@ char *read_back(const char *path, int *rc);
 /** said_by_ka() - run `ka -f @path @word`, which must end with 0. Returns:
  *  (owned) what it says on stderr. */
 char *said_by_ka(const char *path, const char *word);
-
-/** tracer_stats() - query the tracer once all events are applied. */
-KtStats tracer_stats(KtTracer *t);
 
 /** small_kernel() - (owned) a kernel with three symbols. */
 GsKernel *small_kernel(void);

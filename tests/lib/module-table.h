@@ -15,6 +15,7 @@ typedef struct ModuleTable {
 
 ModuleTable *module_table_new(void);
 void module_table_free(ModuleTable *t);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ModuleTable, module_table_free)
 
 /** module_table_add() - load a module of MODULE_SIZE bytes at @base. @id: the
  *  address of its struct module */

@@ -24,6 +24,7 @@ void printk_world_init_of(PrintkWorld *x, PrintkWriter *w, bool types);
 /** printk_world_init() - the same of a ring of 16 records and 1 KiB. */
 void printk_world_init(PrintkWorld *x);
 void printk_world_deinit(PrintkWorld *x);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PrintkWorld, printk_world_deinit)
 
 /** printk_world_read() - read the ring as after a record of @by. @by:
  *  (nullable); @us: the VM's clock. Returns: as kt_printk_log_read() */

@@ -51,6 +51,19 @@ int test_run(int argc, char **argv);
     }                                                           \
     static void fn(void)
 
+/** TEST_IN() - begin the definition of a case that gets what @make returns.
+ *  @holder: its type with a cleanup, as g_autoptr(Type); @param: the parameter
+ *  of the case. A macro of the file stands for all but @fn and @path. */
+#define TEST_IN(holder, param, make, fn, path)                  \
+    static void fn(param);                                      \
+    TEST(fn##_in, path)                                         \
+    {                                                           \
+        holder made_ = make;                                    \
+                                                                \
+        fn(made_);                                              \
+    }                                                           \
+    static void fn(param)
+
 /** TEST_WITH() - add a case: a function that is defined above, and its data */
 #define TEST_WITH(fn, path, data)                               \
     TEST_REGISTER(G_PASTE(register_at_, __LINE__))              \

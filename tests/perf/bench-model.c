@@ -8,6 +8,7 @@
  * worst case for the map. Then each block is freed, and allocated again 1000
  * events later, in another random order. So each block has a past life.
  */
+#include "tests/lib/bare-tracer.h"
 #include "tests/perf/bench.h"
 #include "kalloc-tracer/kt.h"
 
@@ -130,12 +131,7 @@ static void settle(Bench *b)
 
 static KtStats stats(Bench *b)
 {
-    KtStats s;
-
-    kt_query_begin(b->t);
-    kt_query_stats(b->t, &s);
-    kt_query_end(b->t);
-    return s;
+    return tracer_stats(b->t);
 }
 
 static void fill(Bench *b)

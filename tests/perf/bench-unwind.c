@@ -86,7 +86,7 @@ static void make_stack(Bench *b, GRand *rand, size_t nth)
 
 static void bench_init(Bench *b)
 {
-    GRand *rand = g_rand_new_with_seed(1);
+    g_autoptr(GRand) rand = g_rand_new_with_seed(1);
     GsRange text = { TEXT, TEXT + (uint64_t)N_FUNCS * FUNC_SIZE };
     OrcArrays a;
     GsOrcRaw raw;
@@ -107,7 +107,6 @@ static void bench_init(Bench *b)
     for (size_t i = 0; i < N_STACKS; i++) {
         make_stack(b, rand, i);
     }
-    g_rand_free(rand);
 }
 
 static void bench_clear(Bench *b)

@@ -65,7 +65,7 @@ TEST(test_names_of_their_time, "/module-eras/names-of-their-time")
     static const GsModuleSymbol f[] = { { BASE + 0x80, "f", 't' } };
     static const GsModuleSymbol g[] = { { BASE + 0x40, "g", 't' } };
     static const GsModuleSymbol far[] = { { BASE + 0x90000, "far", 't' } };
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     uint32_t a, b, c;
 
     add_a(t);
@@ -85,7 +85,6 @@ TEST(test_names_of_their_time, "/module-eras/names-of-their-time")
     assert_named_at(t, BASE + 0x100, GS_ERA_NOW, "gamma");
     assert_named_at(t, BASE + 0x50, b, NULL);
     assert_named_at(t, BASE + 0x50, c, "gamma");
-    module_table_free(t);
 }
 
 /* A stack through two modules has the era of the one that was loaded later. The
@@ -94,7 +93,7 @@ TEST(test_era_of_two_modules, "/module-eras/era-of-two")
 {
     static const GsModuleSymbol far[] = { { BASE + 0x90000, "far", 't' } };
     const uint64_t pc[] = { BASE + 0x110, BASE + 0x90010, 0x1000 };
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     GsStackEra era;
 
     add_a(t);
@@ -109,7 +108,6 @@ TEST(test_era_of_two_modules, "/module-eras/era-of-two")
     assert_named_at(t, pc[1], era.first, NULL);
     era = gs_modules_era(t->modules, pc + 2, 1);
     g_assert_cmpuint(era.all + era.first, ==, 0);
-    module_table_free(t);
 }
 
 /* A module that is loaded again as it was has the number of its first load:
@@ -117,7 +115,7 @@ TEST(test_era_of_two_modules, "/module-eras/era-of-two")
 TEST(test_loaded_again, "/module-eras/loaded-again")
 {
     static const GsModuleSymbol f[] = { { BASE + 0x80, "f", 't' } };
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     uint64_t bytes;
     uint32_t a;
 
@@ -137,13 +135,12 @@ TEST(test_loaded_again, "/module-eras/loaded-again")
     g_assert_cmpuint(era_of(t, BASE + 0x100), >, a);
     assert_named_at(t, BASE + 0x100, a, "alpha");
     assert_named_at(t, BASE + 0x100, a + 1, "beta");
-    module_table_free(t);
 }
 
 /* What was evicted has no name, also if an older module at the place has. */
 TEST(test_evicted_has_no_name, "/module-eras/evicted")
 {
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     uint32_t last = 0;
 
     for (int i = 0; i < 2100; i++) {
@@ -159,13 +156,12 @@ TEST(test_evicted_has_no_name, "/module-eras/evicted")
     assert_named_at(t, BASE + 0x1000, last, "mod");
     g_assert_cmpuint(gs_modules_n_evicted(t->modules), >, 0);
     g_assert_cmpuint(gs_modules_n_evicted(t->modules), ==, 0);
-    module_table_free(t);
 }
 
 TEST(test_functions_of_all_times, "/module-eras/functions-of-all-times")
 {
     static const GsModuleSymbol f[] = { { BASE + 0x80, "first", 't' } };
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     Visit v = { 0 };
     GsSymbol s;
 
@@ -181,5 +177,4 @@ TEST(test_functions_of_all_times, "/module-eras/functions-of-all-times")
     g_assert_cmphex(v.va[1], ==, BASE + 0x100);
     g_assert_true(gs_modules_lookup(t->modules, "alpha", "data", &s));
     g_assert_cmpuint(s.load, ==, 1);
-    module_table_free(t);
 }

@@ -50,6 +50,8 @@ static void world_free(World *w)
     g_free(w);
 }
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(World, world_free)
+
 static bool read_guest(void *opaque, uint64_t va, void *buf, size_t len)
 {
     const World *w = opaque;
@@ -99,7 +101,7 @@ static void expect(World *w, const char *name, const char *want)
 
 TEST(test_life, "/module-types/life")
 {
-    World *w = world_new();
+    g_autoptr(World) w = world_new();
     const GsModuleTypesAt at = all_types(w);
     uint64_t bytes;
 
@@ -121,7 +123,6 @@ TEST(test_life, "/module-types/life")
     gs_modules_clear(w->modules);
     expect(w, "alpha", "not loaded");
     g_assert_cmpuint(gs_modules_n_untyped(w->modules), ==, 0);
-    world_free(w);
 }
 
 static const struct {
@@ -142,7 +143,7 @@ static const struct {
 
 TEST(test_bad, "/module-types/bad")
 {
-    World *w = world_new();
+    g_autoptr(World) w = world_new();
 
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         load(w, &bad[i].at);
@@ -152,13 +153,12 @@ TEST(test_bad, "/module-types/bad")
         expect(w, "alpha", bad[i].why);
         g_assert_cmpuint(gs_modules_n_untyped(w->modules), ==, 0);
     }
-    world_free(w);
 }
 
 /* Types are refused before names, and dropped before a module is refused. */
 TEST(test_room, "/module-types/room")
 {
-    World *w = world_new();
+    g_autoptr(World) w = world_new();
     const GsModuleTypesAt at = all_types(w);
 
     load(w, &at);
@@ -170,5 +170,4 @@ TEST(test_room, "/module-types/room")
     gs_modules_set_room(w->modules, 1u << 20);
     load(w, &at);
     expect(w, "alpha", "int g(int n)");
-    world_free(w);
 }

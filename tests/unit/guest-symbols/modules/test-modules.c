@@ -58,7 +58,7 @@ static void assert_nameless(ModuleTable *t, uint64_t va)
 
 TEST(test_symbolize, "/modules/symbolize")
 {
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
 
     assert_nameless(t, BASE);
     add_a(t);
@@ -70,7 +70,6 @@ TEST(test_symbolize, "/modules/symbolize")
     assert_nameless(t, BASE + MODULE_SIZE);
     assert_nameless(t, BASE - 1);
     assert_nameless(t, UINT64_MAX);
-    module_table_free(t);
 }
 
 TEST(test_lookup, "/modules/lookup")
@@ -79,7 +78,7 @@ TEST(test_lookup, "/modules/lookup")
         { .va = BASE + 0x100100, .name = "first", .type = 't' },
         { .va = BASE + 0x100200, .name = "twice", .type = 'T' },
     };
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     GsSymbol s;
 
     add_a(t);
@@ -97,7 +96,6 @@ TEST(test_lookup, "/modules/lookup")
     g_assert_false(gs_modules_lookup(t->modules, "gamma", "data", &s));
     g_assert_false(gs_modules_lookup(t->modules, NULL, "alpha", &s));
     g_assert_false(gs_modules_lookup(t->modules, NULL, "nothing", &s));
-    module_table_free(t);
 }
 
 typedef struct Visit {
@@ -120,7 +118,7 @@ static bool visit(const GsSymbol *sym, void *opaque)
 
 TEST(test_foreach, "/modules/foreach")
 {
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     Visit v = { .m = t->modules };
     Visit one = { .m = t->modules, .stop_after = 1 };
 
@@ -133,12 +131,11 @@ TEST(test_foreach, "/modules/foreach")
                                               &one), ==, 1);
     g_assert_cmpuint(gs_modules_foreach_named(t->modules, "none", false, visit,
                                               &v), ==, 0);
-    module_table_free(t);
 }
 
 TEST(test_drop_keeps_names, "/modules/drop-keeps-names")
 {
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     GsSymbol s;
 
     add_a(t);
@@ -151,7 +148,6 @@ TEST(test_drop_keeps_names, "/modules/drop-keeps-names")
     g_assert_cmpuint(gs_modules_counts(t->modules).symbols, ==, 0);
     assert_names(t, BASE + 0x100, "first", 0x100);
     g_assert_true(gs_modules_lookup(t->modules, "alpha", "data", &s));
-    module_table_free(t);
 }
 
 TEST(test_range_reused, "/modules/range-reused")
@@ -159,7 +155,7 @@ TEST(test_range_reused, "/modules/range-reused")
     static const GsModuleSymbol other[] = {
         { .va = BASE + 0x1100, .name = "other", .type = 'T' },
     };
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
 
     add_a(t);
     module_table_drop(t, ID_A);
@@ -172,12 +168,11 @@ TEST(test_range_reused, "/modules/range-reused")
     add_a(t);
     assert_nameless(t, BASE + MODULE_SIZE + 0x100);
     g_assert_cmpuint(n_modules(t), ==, 1);
-    module_table_free(t);
 }
 
 TEST(test_replaced_and_cleared, "/modules/replaced-and-cleared")
 {
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     const char *name;
     GsSymbol s;
 
@@ -193,12 +188,11 @@ TEST(test_replaced_and_cleared, "/modules/replaced-and-cleared")
     g_assert_cmpuint(n_modules(t), ==, 0);
     assert_nameless(t, BASE + 0x100);
     g_assert_cmpstr(name, ==, "first");
-    module_table_free(t);
 }
 
 TEST(test_many_loads, "/modules/many-loads")
 {
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     uint64_t id = ID_A;
 
     for (int i = 0; i < 3000; i++, id += 64) {
@@ -213,7 +207,6 @@ TEST(test_many_loads, "/modules/many-loads")
     assert_nameless(t, BASE);
     assert_names(t, BASE + 2999 * MODULE_SIZE, "f", MODULE_SIZE);
     g_assert_cmpuint(gs_orc_set_n_retired(t->orc), ==, 0);
-    module_table_free(t);
 }
 
 /* A thousand symbols of a module at @base; false when it is refused. */
@@ -232,7 +225,7 @@ static bool add_thousand(ModuleTable *t, uint64_t id, uint64_t base)
  * names of one that is gone make way for it. */
 TEST(test_bounded_room, "/modules/bounded-room")
 {
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     uint64_t bytes;
 
     g_assert_true(add_thousand(t, ID_A, BASE));
@@ -251,7 +244,6 @@ TEST(test_bounded_room, "/modules/bounded-room")
     assert_names(t, BASE + MODULE_SIZE, "f", 1);
     assert_names(t, BASE + 2 * MODULE_SIZE, "f", 1);
     g_assert_cmpuint(gs_modules_bytes(t->modules), <=, 2 * bytes);
-    module_table_free(t);
 }
 
 static gpointer query_main(gpointer opaque)
@@ -271,7 +263,7 @@ static gpointer query_main(gpointer opaque)
 
 TEST(test_race, "/modules/race")
 {
-    ModuleTable *t = module_table_new();
+    g_autoptr(ModuleTable) t = module_table_new();
     GThread *thread = g_thread_new("query", query_main, t);
 
     for (int i = 0; i < 1000; i++) {
@@ -279,7 +271,6 @@ TEST(test_race, "/modules/race")
         module_table_drop(t, ID_A);
     }
     g_thread_join(thread);
-    module_table_free(t);
 }
 
 /* ---- struct module ---------------------------------------------------- */

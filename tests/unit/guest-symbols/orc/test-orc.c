@@ -6,6 +6,8 @@
 #include "tests/lib/orc-writer.h"
 #include "tests/lib/test-main.h"
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsOrcReader, gs_orc_reader_free)
+
 #define TEXT 0xffffffff81000000ull
 #define IP_VA 0xffffffff82000000ull
 #define MOD 0xffffffffc0100000ull
@@ -292,7 +294,7 @@ static const OrcRow one_row[] = { { TEXT, GS_ORC_CALL, R_SP, 8 } };
 TEST(test_set_places, "/orc/set/places")
 {
     g_autoptr(GsOrcSet) set = set_of(one_row, 1);
-    GsOrcReader *r = gs_orc_reader_new(set);
+    g_autoptr(GsOrcReader) r = gs_orc_reader_new(set);
 
     g_assert_cmpint(find_off(r, TEXT + 4), ==, 8);
     g_assert_cmpint(find_off(r, TEXT + 0x10000), ==, -1);   /* image's data */
@@ -300,14 +302,13 @@ TEST(test_set_places, "/orc/set/places")
     g_assert_cmpint(find_off(r, 0x401000), ==, -1);
     g_assert_cmpint(find_off(r, 0xffff888000000000ull), ==, -1);
     g_assert_cmpint(find_off(r, UINT64_MAX), ==, -1);
-    gs_orc_reader_free(r);
 }
 
 TEST(test_set_slide, "/orc/set/slide")
 {
     const uint64_t slide = 0x1c600000;
     g_autoptr(GsOrcSet) set = set_of(one_row, 1);
-    GsOrcReader *r = gs_orc_reader_new(set);
+    g_autoptr(GsOrcReader) r = gs_orc_reader_new(set);
     GsRange mod = { MOD, MOD + 0x1000 };
     uint64_t generation;
 
@@ -317,7 +318,6 @@ TEST(test_set_slide, "/orc/set/slide")
     g_assert_cmpuint(atomic_load(gs_orc_set_generation(set)), >, generation);
     g_assert_cmpint(find_off(r, TEXT + slide + 4), ==, 8);
     g_assert_cmpint(find_off(r, TEXT + 4), ==, -1);
-    gs_orc_reader_free(r);
 }
 
 static GsOrcTable *module_table(uint64_t base, int16_t off)
@@ -341,7 +341,7 @@ static void add_module(GsOrcSet *set, uint64_t key, uint64_t base,
 TEST(test_set_modules, "/orc/set/modules")
 {
     g_autoptr(GsOrcSet) set = set_of(one_row, 1);
-    GsOrcReader *r = gs_orc_reader_new(set);
+    g_autoptr(GsOrcReader) r = gs_orc_reader_new(set);
 
     add_module(set, 1, MOD + 0x2000, 0x1000, 16);
     add_module(set, 2, MOD, 0x1000, 24);
@@ -357,13 +357,12 @@ TEST(test_set_modules, "/orc/set/modules")
     add_module(set, 3, MOD + 0x8000, 0x1000, 40);   /* moved */
     g_assert_cmpint(find_off(r, MOD + 0x2000), ==, 0);
     g_assert_cmpint(find_off(r, MOD + 0x8000), ==, 40);
-    gs_orc_reader_free(r);
 }
 
 TEST(test_set_keeps_nothing, "/orc/set/keeps-nothing")
 {
     g_autoptr(GsOrcSet) set = set_of(one_row, 1);
-    GsOrcReader *idle = gs_orc_reader_new(set);
+    g_autoptr(GsOrcReader) idle = gs_orc_reader_new(set);
 
     g_assert_cmpint(find_off(idle, MOD), ==, 0);
     for (int i = 0; i < 100; i++) {
@@ -371,7 +370,6 @@ TEST(test_set_keeps_nothing, "/orc/set/keeps-nothing")
         gs_orc_set_drop_module(set, 1);
     }
     g_assert_cmpuint(gs_orc_set_n_retired(set), ==, 0);
-    gs_orc_reader_free(idle);
 }
 
 typedef struct Racer {

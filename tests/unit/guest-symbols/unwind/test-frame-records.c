@@ -99,10 +99,16 @@ static void put_arm64_regs(Guest *g, uint64_t regs, uint64_t fp, uint64_t pc,
     put(g, regs + 33 * 8, pstate);
 }
 
-TEST(arm64_kernel_thread, "/frames/arm64-kernel-thread")
-{
-    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
+/* Cases with a guest @g of one architecture. */
+#define ARM64_TEST(fn, path) \
+    TEST_IN(g_autoptr(Guest), Guest *g, \
+            guest_new(&gs_arch_arm64, false), fn, path)
+#define RISCV64_TEST(fn, path) \
+    TEST_IN(g_autoptr(Guest), Guest *g, \
+            guest_new(&gs_arch_riscv64, false), fn, path)
 
+ARM64_TEST(arm64_kernel_thread, "/frames/arm64-kernel-thread")
+{
     put_record(g, STACK + 0x100, STACK + 0x140, CODE(2));
     put_record(g, STACK + 0x140, STACK + 0x200, CODE(3));
     put_arm64_regs(g, STACK + 0x200 - FRAME_REGS_AT, 0, 0, 5);
@@ -111,9 +117,8 @@ TEST(arm64_kernel_thread, "/frames/arm64-kernel-thread")
     ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(3));
 }
 
-TEST(arm64_system_call, "/frames/arm64-system-call")
+ARM64_TEST(arm64_system_call, "/frames/arm64-system-call")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     uint64_t regs = STACK + 0x400;
 
     put_record(g, STACK + 0x100, regs + FRAME_REGS_AT, CODE(2));
@@ -123,9 +128,8 @@ TEST(arm64_system_call, "/frames/arm64-system-call")
     ASSERT_FRAMES(g, CODE(1), CODE(2));
 }
 
-TEST(arm64_interrupt_on_its_stack, "/frames/arm64-interrupt-on-its-stack")
+ARM64_TEST(arm64_interrupt_on_its_stack, "/frames/arm64-interrupt-on-its-stack")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     uint64_t regs = STACK + 0x400;
 
     put_record(g, IRQ + 0x100, STACK + 0x200, CODE(2));
@@ -154,10 +158,8 @@ TEST(arm64_interrupt_told_by_its_record,
     ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(3) + 4, CODE(4));
 }
 
-TEST(arm64_signed_addresses, "/frames/arm64-signed-addresses")
+ARM64_TEST(arm64_signed_addresses, "/frames/arm64-signed-addresses")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
-
     put_record(g, STACK + 0x100, STACK + 0x140,
                CODE(2) ^ 0x7f37000000000000ull);
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
@@ -166,9 +168,8 @@ TEST(arm64_signed_addresses, "/frames/arm64-signed-addresses")
 }
 
 /* 39 bits: signatures reach lower. */
-TEST(arm64_narrow_addresses, "/frames/arm64-narrow-addresses")
+ARM64_TEST(arm64_narrow_addresses, "/frames/arm64-narrow-addresses")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     GsUnwinder *u;
 
     g->k.text[0] = (GsRange) { 0xffffffc080010000, 0xffffffc080020000 };
@@ -181,10 +182,8 @@ TEST(arm64_narrow_addresses, "/frames/arm64-narrow-addresses")
     ASSERT_FRAMES(g, 0xffffffc080010100, 0xffffffc080010200);
 }
 
-TEST(arm64_code_without_a_name, "/frames/arm64-code-without-a-name")
+ARM64_TEST(arm64_code_without_a_name, "/frames/arm64-code-without-a-name")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
-
     put_record(g, STACK + 0x100, STACK + 0x140, JIT);
     put_record(g, STACK + 0x140, STACK + 0x180, CODE(2));
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,
@@ -197,9 +196,8 @@ TEST(arm64_code_without_a_name, "/frames/arm64-code-without-a-name")
     ASSERT_FRAMES(g, CODE(1));
 }
 
-TEST(arm64_senseless_records, "/frames/arm64-senseless-records")
+ARM64_TEST(arm64_senseless_records, "/frames/arm64-senseless-records")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
     uint64_t at = STACK + 0x100;
 
     /* round and round */
@@ -217,10 +215,8 @@ TEST(arm64_senseless_records, "/frames/arm64-senseless-records")
     ASSERT_FRAMES(g, CODE(1));
 }
 
-TEST(arm64_as_many_as_asked_for, "/frames/arm64-as-many-as-asked-for")
+ARM64_TEST(arm64_as_many_as_asked_for, "/frames/arm64-as-many-as-asked-for")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
-
     for (unsigned i = 0; i < 20; i++) {
         put_record(g, STACK + 0x100 + 16 * i, STACK + 0x110 + 16 * i,
                    CODE(2 + i));
@@ -247,10 +243,8 @@ static void put_riscv64_regs(Guest *g, uint64_t regs, uint64_t epc,
     put(g, regs + 256, status);
 }
 
-TEST(riscv64_kernel_thread, "/frames/riscv64-kernel-thread")
+RISCV64_TEST(riscv64_kernel_thread, "/frames/riscv64-kernel-thread")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
-
     put_behind(g, STACK + 0x140, STACK + 0x180, CODE(2));
     /* what stood in the register when the thread began is its function */
     put_behind(g, STACK + 0x180, CODE(9), CODE(0x42) + 14);
@@ -259,20 +253,16 @@ TEST(riscv64_kernel_thread, "/frames/riscv64-kernel-thread")
     ASSERT_FRAMES(g, CODE(1), CODE(2), CODE(0x42) + 14);
 }
 
-TEST(riscv64_start_of_a_cpu, "/frames/riscv64-start-of-a-cpu")
+RISCV64_TEST(riscv64_start_of_a_cpu, "/frames/riscv64-start-of-a-cpu")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
-
     put_behind(g, STACK + 0x140, 0, TEXT - 0x800);
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x140), ==,
                     "end");
     ASSERT_FRAMES(g, CODE(1));
 }
 
-TEST(riscv64_system_call, "/frames/riscv64-system-call")
+RISCV64_TEST(riscv64_system_call, "/frames/riscv64-system-call")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
-
     put_behind(g, STACK + 0x140, 0x7ffff0, CODE(0x40) + 64);
     put_riscv64_regs(g, STACK + 0x140, 0x10000, 0, 0, 0x20);
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x140), ==,
@@ -280,9 +270,8 @@ TEST(riscv64_system_call, "/frames/riscv64-system-call")
     ASSERT_FRAMES(g, CODE(1), CODE(0x40) + 64);
 }
 
-TEST(riscv64_interrupt, "/frames/riscv64-interrupt")
+RISCV64_TEST(riscv64_interrupt, "/frames/riscv64-interrupt")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t regs = STACK + 0x400;
 
     put_behind(g, IRQ + 0x140, regs, CODE(2));
@@ -296,9 +285,8 @@ TEST(riscv64_interrupt, "/frames/riscv64-interrupt")
 }
 
 /* Its return address is in the register, its caller's s0 where it would be. */
-TEST(riscv64_interrupted_leaf, "/frames/riscv64-interrupted-leaf")
+RISCV64_TEST(riscv64_interrupted_leaf, "/frames/riscv64-interrupted-leaf")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t regs = STACK + 0x400;
 
     put_behind(g, STACK + 0x140, STACK + 0x7f0, CODE(0x40) + 64);
@@ -327,10 +315,9 @@ static const char *walk_from_interrupt(Guest *g, uint64_t epc, uint64_t ra,
 }
 
 /* A task begins with its function in s0, or with 0. */
-TEST(riscv64_interrupted_before_the_first_record,
-     "/frames/riscv64-interrupted-before-the-first-record")
+RISCV64_TEST(riscv64_interrupted_before_the_first_record,
+             "/frames/riscv64-interrupted-before-the-first-record")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     const uint64_t fork = CODE(0x42), registers[] = { CODE(9), CODE(9) + 2, 0 };
 
     for (size_t i = 0; i < G_N_ELEMENTS(registers); i++) {
@@ -354,10 +341,9 @@ TEST(riscv64_interrupted_before_the_first_record,
                   fork + 14);
 }
 
-TEST(riscv64_interrupted_at_the_edges_of_code,
-     "/frames/riscv64-interrupted-at-the-edges-of-code")
+RISCV64_TEST(riscv64_interrupted_at_the_edges_of_code,
+             "/frames/riscv64-interrupted-at-the-edges-of-code")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     const uint64_t module = TEXT + 0x100000, fork = CODE(0x42) + 14;
 
     put_behind(g, STACK + 0x800, CODE(9), fork);
@@ -372,9 +358,8 @@ TEST(riscv64_interrupted_at_the_edges_of_code,
     g_assert_cmpuint(g->n, ==, 3);
 }
 
-TEST(riscv64_senseless_records, "/frames/riscv64-senseless-records")
+RISCV64_TEST(riscv64_senseless_records, "/frames/riscv64-senseless-records")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t at = STACK + 0x140;
 
     put_behind(g, at, at, CODE(2));
@@ -427,9 +412,8 @@ TEST(arm64_recognised, "/frames/arm64-recognised")
     g_assert_false(again(g, CODE(1), IRQ + 0x100, IRQ + 0x100));
 }
 
-TEST(riscv64_recognised, "/frames/riscv64-recognised")
+RISCV64_TEST(riscv64_recognised, "/frames/riscv64-recognised")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_riscv64, false);
     uint64_t regs = STACK + 0x400;
 
     put_behind(g, IRQ + 0x140, regs, CODE(2));
@@ -449,10 +433,9 @@ TEST(riscv64_recognised, "/frames/riscv64-recognised")
 }
 
 /* What is found to be code only by what its caller is. */
-TEST(not_recognised_without_a_name, "/frames/not-recognised-without-a-name")
+ARM64_TEST(not_recognised_without_a_name,
+           "/frames/not-recognised-without-a-name")
 {
-    g_autoptr(Guest) g = guest_new(&gs_arch_arm64, false);
-
     put_record(g, STACK + 0x100, STACK + 0x140, JIT);
     put_record(g, STACK + 0x140, STACK + 0x180, CODE(2));
     g_assert_cmpstr(walk(g, CODE(1), STACK + 0x100, STACK + 0x100), ==,

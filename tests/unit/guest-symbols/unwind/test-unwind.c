@@ -58,11 +58,14 @@ static Guest *guest_new(void)
     return guest_new_of(TEXT, rows, G_N_ELEMENTS(rows));
 }
 
+/* A case with a guest @g whose kernel has these rows. */
+#define GUEST_TEST(fn, path) \
+    TEST_IN(g_autoptr(Guest), Guest *g, guest_new(), fn, path)
+
 /* ---- frames ----------------------------------------------------------- */
 
-TEST(test_calls, "/unwind/calls")
+GUEST_TEST(test_calls, "/unwind/calls")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x100;
 
     PUT(g, sp, AT(PUSHES));
@@ -73,9 +76,8 @@ TEST(test_calls, "/unwind/calls")
     g_assert_cmpuint(g->n_pages, ==, 1);
 }
 
-TEST(test_warm_equals_cold, "/unwind/warm-equals-cold")
+GUEST_TEST(test_warm_equals_cold, "/unwind/warm-equals-cold")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x100;
 
     PUT(g, sp, AT(LEAF), AT(PUSHES), 0, 0, 0, AT(KTHREAD));
@@ -86,9 +88,8 @@ TEST(test_warm_equals_cold, "/unwind/warm-equals-cold")
 }
 
 /* bp is restored by one frame and used by the next. */
-TEST(test_frame_pointer, "/unwind/frame-pointer")
+GUEST_TEST(test_frame_pointer, "/unwind/frame-pointer")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x100;
     uint64_t bp = TASK + 0x200;
 
@@ -102,10 +103,8 @@ TEST(test_frame_pointer, "/unwind/frame-pointer")
 
 /* A call that does not return belongs to the code before it. */
 /* Needed only by the frames that are found by it. */
-TEST(test_unreadable_frame_pointer, "/unwind/unreadable-frame-pointer")
+GUEST_TEST(test_unreadable_frame_pointer, "/unwind/unreadable-frame-pointer")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, TASK, AT(KTHREAD));
     ASSERT_STOP(unwind(g, AT(PUSHES), TASK - 24, 0), GS_STOP_END);
     ASSERT_FRAMES(g, AT(PUSHES), AT(KTHREAD));
@@ -114,10 +113,9 @@ TEST(test_unreadable_frame_pointer, "/unwind/unreadable-frame-pointer")
     ASSERT_FRAMES(g, AT(PUSHES), AT(FRAMED));
 }
 
-TEST(test_return_address_is_of_the_call,
-     "/unwind/return-address-is-of-the-call")
+GUEST_TEST(test_return_address_is_of_the_call,
+           "/unwind/return-address-is-of-the-call")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x100;
 
     PUT(g, sp, AT(KTHREAD));
@@ -125,9 +123,8 @@ TEST(test_return_address_is_of_the_call,
     ASSERT_FRAMES(g, AT(ODD), AT(KTHREAD));
 }
 
-TEST(test_exact_start, "/unwind/exact-start")
+GUEST_TEST(test_exact_start, "/unwind/exact-start")
 {
-    g_autoptr(Guest) g = guest_new();
     GsRegs regs = { AT(ODD), TASK + 0x100, 0, true };
 
     PUT(g, TASK + 0x100 + 56, AT(KTHREAD));
@@ -137,9 +134,8 @@ TEST(test_exact_start, "/unwind/exact-start")
 }
 
 /* irq stack -> entry code -> interrupted task code, whose ip is exact. */
-TEST(test_interrupt, "/unwind/interrupt")
+GUEST_TEST(test_interrupt, "/unwind/interrupt")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t irq_sp = IRQ + 0x3fe8;
     uint64_t regs = TASK + 0x500;
 
@@ -155,9 +151,8 @@ TEST(test_interrupt, "/unwind/interrupt")
 }
 
 /* Before 5.12: the way back is a pointer to registers. */
-TEST(test_old_irq_stack, "/unwind/old-irq-stack")
+GUEST_TEST(test_old_irq_stack, "/unwind/old-irq-stack")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t regs = TASK + 0x500;
 
     PUT(g, IRQ + 0x3fe0, AT(OLD_INDIRECT), 0, regs);
@@ -171,9 +166,8 @@ TEST(test_old_irq_stack, "/unwind/old-irq-stack")
  * An NMI, whose entry has an iret frame only, in entry code that has all
  * registers: those are good for the code that was interrupted twice.
  */
-TEST(test_nmi_in_entry, "/unwind/nmi-in-entry")
+GUEST_TEST(test_nmi_in_entry, "/unwind/nmi-in-entry")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t regs = TASK + 0x500;
 
     PUT(g, NMI + 0x800, AT(IRQ_ENTRY));
@@ -186,27 +180,22 @@ TEST(test_nmi_in_entry, "/unwind/nmi-in-entry")
                   AT(KTHREAD));
 }
 
-TEST(test_register_base_needs_registers,
-     "/unwind/register-base-needs-registers")
+GUEST_TEST(test_register_base_needs_registers,
+           "/unwind/register-base-needs-registers")
 {
-    g_autoptr(Guest) g = guest_new();
-
     ASSERT_STOP(unwind(g, AT(R10_BASED), TASK + 0x100, 0), GS_STOP_BAD_FRAME);
     ASSERT_FRAMES(g, AT(R10_BASED));
 }
 
-TEST(test_partial_registers_alone, "/unwind/partial-registers-alone")
+GUEST_TEST(test_partial_registers_alone, "/unwind/partial-registers-alone")
 {
-    g_autoptr(Guest) g = guest_new();
-
     put_iret(g, TASK + 0x108, AT(R10_BASED), KERNEL_CS, TASK + 0x600);
     ASSERT_STOP(unwind(g, AT(NMI_ENTRY), TASK + 0x100, 0), GS_STOP_BAD_FRAME);
     ASSERT_FRAMES(g, AT(NMI_ENTRY), AT(R10_BASED));
 }
 
-TEST(test_null_call, "/unwind/null-call")
+GUEST_TEST(test_null_call, "/unwind/null-call")
 {
-    g_autoptr(Guest) g = guest_new();
     GsRegs regs = { 0, TASK + 0x100, 0, true };
 
     PUT(g, TASK + 0x100, AT(KTHREAD));
@@ -217,9 +206,8 @@ TEST(test_null_call, "/unwind/null-call")
 
 /* ---- code without a table --------------------------------------------- */
 
-TEST(test_bpf, "/unwind/bpf")
+GUEST_TEST(test_bpf, "/unwind/bpf")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200;
 
     PUT(g, TASK + 0x100, BPF + 0x84);
@@ -228,10 +216,8 @@ TEST(test_bpf, "/unwind/bpf")
     ASSERT_FRAMES(g, AT(LEAF), BPF + 0x84, AT(LEAF), AT(KTHREAD));
 }
 
-TEST(test_bpf_without_frame_pointer, "/unwind/bpf-without-frame-pointer")
+GUEST_TEST(test_bpf_without_frame_pointer, "/unwind/bpf-without-frame-pointer")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, TASK + 0x100, BPF + 0x84);
     ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, TASK + 0x80),
                 GS_STOP_UNKNOWN_PC);
@@ -241,10 +227,8 @@ TEST(test_bpf_without_frame_pointer, "/unwind/bpf-without-frame-pointer")
 }
 
 /* A page that may be generated code, but holds none that is known. */
-TEST(test_foreign_page, "/unwind/foreign-page")
+GUEST_TEST(test_foreign_page, "/unwind/foreign-page")
 {
-    g_autoptr(Guest) g = guest_new();
-
     g->has_code = true;
     memset(g->code, 0, sizeof(g->code));
     PUT(g, TASK + 0x100, BPF + 0x84);
@@ -254,20 +238,16 @@ TEST(test_foreign_page, "/unwind/foreign-page")
 
 /* ---- ends ------------------------------------------------------------- */
 
-TEST(test_user, "/unwind/user")
+GUEST_TEST(test_user, "/unwind/user")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, TASK + 0x100, AT(SYSCALL));
     put_regs(g, TASK + 0x108, 0x401000, USER_CS, 0x7ffc00000000, 0, 0);
     ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_USER);
     ASSERT_FRAMES(g, AT(LEAF), AT(SYSCALL));
 }
 
-TEST(test_unknown, "/unwind/unknown")
+GUEST_TEST(test_unknown, "/unwind/unknown")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, TASK + 0x100, AT(NO_UNWIND));
     ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
     ASSERT_FRAMES(g, AT(LEAF), AT(NO_UNWIND));
@@ -301,10 +281,8 @@ TEST(test_bad_stack, "/unwind/bad-stack")
     }
 }
 
-TEST(test_not_upwards, "/unwind/not-upwards")
+GUEST_TEST(test_not_upwards, "/unwind/not-upwards")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, TASK + 0xf8, AT(LEAF), TASK + 0x100);
     ASSERT_STOP(unwind(g, AT(DOWN), TASK + 0x100, 0), GS_STOP_BAD_FRAME);
     ASSERT_FRAMES(g, AT(DOWN));
@@ -313,10 +291,8 @@ TEST(test_not_upwards, "/unwind/not-upwards")
 }
 
 /* Two stacks that point at each other. */
-TEST(test_stack_ring, "/unwind/stack-ring")
+GUEST_TEST(test_stack_ring, "/unwind/stack-ring")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, TASK + 0x100, IRQ + 0x100);
     PUT(g, IRQ + 0xf8, AT(DOWN), TASK + 0x100);
     PUT(g, TASK + 0xf8, AT(DOWN));
@@ -324,9 +300,8 @@ TEST(test_stack_ring, "/unwind/stack-ring")
     g_assert_cmpuint(g->n, <, 16);
 }
 
-TEST(test_depth, "/unwind/depth")
+GUEST_TEST(test_depth, "/unwind/depth")
 {
-    g_autoptr(Guest) g = guest_new();
     GsRegs regs = { AT(LEAF), TASK + 0x100, 0, false };
 
     PUT(g, TASK + 0x100, AT(LEAF), AT(LEAF), AT(KTHREAD));
@@ -341,9 +316,8 @@ TEST(test_depth, "/unwind/depth")
     g_assert_cmpuint(g->n, ==, 0);
 }
 
-TEST(test_two_pages, "/unwind/two-pages")
+GUEST_TEST(test_two_pages, "/unwind/two-pages")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t sp = TASK + 0x1000 - 16;
 
     PUT(g, sp, AT(LEAF), AT(PUSHES), 0, 0, 0xb9, AT(KTHREAD));
@@ -412,10 +386,8 @@ static void add_module(Guest *g, int16_t off)
     g_assert_true(ok);
 }
 
-TEST(test_module_comes_and_goes, "/unwind/module-comes-and-goes")
+GUEST_TEST(test_module_comes_and_goes, "/unwind/module-comes-and-goes")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, TASK + 0x100, MOD + 0x40, 0, AT(KTHREAD));
     ASSERT_STOP(unwind(g, AT(LEAF), TASK + 0x100, 0), GS_STOP_UNKNOWN_PC);
     ASSERT_FRAMES(g, AT(LEAF), MOD + 0x40);
@@ -460,9 +432,8 @@ static gpointer racer_main(gpointer opaque)
     return NULL;
 }
 
-TEST(test_module_race, "/unwind/module-race")
+GUEST_TEST(test_module_race, "/unwind/module-race")
 {
-    g_autoptr(Guest) g = guest_new();
     Racer racer = { g };
     GThread *threads[3];
 
@@ -492,7 +463,7 @@ static void check_trampoline(const char *path)
     g_autoptr(GError) err = NULL;
     g_autoptr(GsKernel) k = gs_kernel_open(path, &err);
     g_autoptr(Guest) g = guest_new();
-    GsUnwinder *u;
+    g_autoptr(GsUnwinder) u = NULL;
     const GsOrcRule *rule;
     GsSymbol sym, end;
     GsRegs regs = { BPF + 0x80, TASK + 0x100, 0, false };
@@ -511,7 +482,6 @@ static void check_trampoline(const char *path)
     gs_unwind(u, &regs, guest_page, g, g->frames, 64, &g->n);
     g_assert_cmpuint(g->n, >=, 2);
     g_assert_cmphex(g->frames[1], ==, sym.va + 1);
-    gs_unwinder_free(u);
 }
 
 TEST(test_real, "/unwind/real-kernels")

@@ -62,12 +62,14 @@ static void remember(Guest *g, uint64_t bp, uint64_t value)
     gs_unwind_remember(g->u, 1, value);
 }
 
+/* A case with a guest @g whose kernel has these rows. */
+#define GUEST_TEST(fn, path) \
+    TEST_IN(g_autoptr(Guest), Guest *g, guest_new(), fn, path)
+
 /* ---- recognised --------------------------------------------------------- */
 
-TEST(test_what_was_remembered, "/paths/what-was-remembered")
+GUEST_TEST(test_what_was_remembered, "/paths/what-was-remembered")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, SP, AT(PUSHES), 0, 0, 0xb9, AT(LEAF), AT(KTHREAD));
     g_assert_cmpuint(again(g), ==, 0);
     remember(g, 0, 7);
@@ -77,10 +79,8 @@ TEST(test_what_was_remembered, "/paths/what-was-remembered")
     g_assert_cmpuint(again(g), ==, 7);
 }
 
-TEST(test_of_its_kind, "/paths/of-its-kind")
+GUEST_TEST(test_of_its_kind, "/paths/of-its-kind")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, SP, AT(LEAF), AT(KTHREAD));
     remember(g, 0, 7);
     g_assert_cmpuint(again_of(g, 0, 2), ==, 0);
@@ -91,10 +91,8 @@ TEST(test_of_its_kind, "/paths/of-its-kind")
 }
 
 /* Several with the same first two frames. */
-TEST(test_alternatives, "/paths/alternatives")
+GUEST_TEST(test_alternatives, "/paths/alternatives")
 {
-    g_autoptr(Guest) g = guest_new();
-
     for (uint64_t i = 0; i < 8; i++) {
         PUT(g, SP, AT(LEAF), AT(PUSHES) + i, 0, 0, 0, AT(KTHREAD));
         remember(g, 0, 10 + i);
@@ -105,9 +103,8 @@ TEST(test_alternatives, "/paths/alternatives")
     }
 }
 
-TEST(test_elsewhere_in_memory, "/paths/elsewhere-in-memory")
+GUEST_TEST(test_elsewhere_in_memory, "/paths/elsewhere-in-memory")
 {
-    g_autoptr(Guest) g = guest_new();
     const GsRegs regs = { AT(LEAF), IRQ + 0x3f0, 0, false };
     uint64_t value;
 
@@ -118,9 +115,8 @@ TEST(test_elsewhere_in_memory, "/paths/elsewhere-in-memory")
     g_assert_cmpuint(value, ==, 7);
 }
 
-TEST(test_user, "/paths/user")
+GUEST_TEST(test_user, "/paths/user")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t regs = SP + 8;
 
     PUT(g, SP, AT(IRQ_ENTRY));
@@ -133,9 +129,8 @@ TEST(test_user, "/paths/user")
 }
 
 /* Frames that are found by bp: saved by one, and still in the register. */
-TEST(test_frame_pointers, "/paths/frame-pointers")
+GUEST_TEST(test_frame_pointers, "/paths/frame-pointers")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200;
 
     PUT(g, SP, AT(PUSHES), 0, 0, bp, AT(FRAMED));
@@ -152,9 +147,8 @@ TEST(test_frame_pointers, "/paths/frame-pointers")
     g_assert_cmpuint(again(g), ==, 0);
 }
 
-TEST(test_frame_pointer_in_register, "/paths/frame-pointer-in-register")
+GUEST_TEST(test_frame_pointer_in_register, "/paths/frame-pointer-in-register")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200;
 
     PUT(g, SP, AT(FRAMED));
@@ -169,9 +163,8 @@ TEST(test_frame_pointer_in_register, "/paths/frame-pointer-in-register")
 }
 
 /* Registers of the kernel's, on the same stack. */
-TEST(test_through_an_interrupt, "/paths/through-an-interrupt")
+GUEST_TEST(test_through_an_interrupt, "/paths/through-an-interrupt")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t inner = TASK + 0x400;
 
     PUT(g, SP, AT(IRQ_ENTRY));
@@ -194,9 +187,9 @@ TEST(test_through_an_interrupt, "/paths/through-an-interrupt")
 
 /* What an interrupt saved of bp lies in no fixed distance from the stack that
  * it interrupted: a frame that is found by it is looked for anew. */
-TEST(test_frame_pointer_of_an_interrupt, "/paths/frame-pointer-of-an-interrupt")
+GUEST_TEST(test_frame_pointer_of_an_interrupt,
+           "/paths/frame-pointer-of-an-interrupt")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t inner = TASK + 0x400, bp = TASK + 0x600;
 
     PUT(g, SP, AT(IRQ_ENTRY));
@@ -213,9 +206,8 @@ TEST(test_frame_pointer_of_an_interrupt, "/paths/frame-pointer-of-an-interrupt")
 }
 
 /* From the stack of interrupts, where the other one's pointer was left. */
-TEST(test_from_another_stack, "/paths/from-another-stack")
+GUEST_TEST(test_from_another_stack, "/paths/from-another-stack")
 {
-    g_autoptr(Guest) g = guest_new();
     const uint64_t top = IRQ + 0xff8, outer = TASK + 0x800;
     const GsRegs regs = { AT(LEAF), top - 8, 0, false };
     uint64_t value = 0;
@@ -255,9 +247,8 @@ TEST(test_another_address, "/paths/another-address")
 }
 
 /* What once led up the stack leads down: a walk stops there. */
-TEST(test_down_the_stack, "/paths/down-the-stack")
+GUEST_TEST(test_down_the_stack, "/paths/down-the-stack")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200, down = TASK + 0x40;
 
     PUT(g, SP, AT(PUSHES), 0, 0, bp, AT(FRAMED));
@@ -269,9 +260,8 @@ TEST(test_down_the_stack, "/paths/down-the-stack")
     ASSERT_STOP(unwind(g, AT(LEAF), SP, 0), GS_STOP_BAD_FRAME);
 }
 
-TEST(test_unreadable, "/paths/unreadable")
+GUEST_TEST(test_unreadable, "/paths/unreadable")
 {
-    g_autoptr(Guest) g = guest_new();
     uint64_t bp = TASK + 0x200;
 
     PUT(g, SP, AT(PUSHES), 0, 0, bp, AT(FRAMED));
@@ -298,10 +288,8 @@ TEST(test_modules_came_or_went, "/paths/modules-came-or-went")
 
 /* ---- never -------------------------------------------------------------- */
 
-TEST(test_cut_short, "/paths/cut-short")
+GUEST_TEST(test_cut_short, "/paths/cut-short")
 {
-    g_autoptr(Guest) g = guest_new();
-
     PUT(g, SP, AT(LEAF), AT(NO_UNWIND));
     remember(g, 0, 7);
     g_assert_cmpuint(again(g), ==, 0);
@@ -310,10 +298,8 @@ TEST(test_cut_short, "/paths/cut-short")
     g_assert_cmpuint(again(g), ==, 0);
 }
 
-TEST(test_too_deep, "/paths/too-deep")
+GUEST_TEST(test_too_deep, "/paths/too-deep")
 {
-    g_autoptr(Guest) g = guest_new();
-
     for (unsigned i = 0; i < GS_PATH_CODE; i++) {
         PUT(g, SP + 8 * i, AT(LEAF));
     }
@@ -325,9 +311,8 @@ TEST(test_too_deep, "/paths/too-deep")
     g_assert_cmpuint(again(g), ==, 0);
 }
 
-TEST(test_inexact_start_only, "/paths/inexact-start")
+GUEST_TEST(test_inexact_start_only, "/paths/inexact-start")
 {
-    g_autoptr(Guest) g = guest_new();
     GsRegs regs = { AT(LEAF), SP, 0, true };
     uint64_t value;
 

@@ -4,14 +4,8 @@
 #include "kalloc-tracer/access/arming.h"
 
 #include "kalloc-tracer/tracer/tracer.h"
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
-
-static KtTracer *tracer_new(void)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-
-    return kt_tracer_new(&config, NULL);
-}
 
 static void count_change(void *opaque)
 {
@@ -28,7 +22,7 @@ static KtAccessInfo info_of(KtTracer *t)
 
 TEST(test_wish, "/arming/wish")
 {
-    g_autoptr(KtTracer) t = tracer_new();
+    g_autoptr(KtTracer) t = bare_tracer(0);
     KtArming *a = kt_arming_of(t);
     unsigned changes = 0;
     g_autoptr(KtAccessFilter) f = NULL;
@@ -53,7 +47,7 @@ TEST(test_wish, "/arming/wish")
 
 TEST(test_state, "/arming/state")
 {
-    g_autoptr(KtTracer) t = tracer_new();
+    g_autoptr(KtTracer) t = bare_tracer(0);
     KtArming *a = kt_arming_of(t);
     KtAccessInfo info;
 
@@ -89,7 +83,7 @@ static bool stop(const KtAccessPlace *place, void *opaque)
 
 TEST(test_places, "/arming/places")
 {
-    g_autoptr(KtTracer) t = tracer_new();
+    g_autoptr(KtTracer) t = bare_tracer(0);
     KtArming *a = kt_arming_of(t);
     Sum sum = { 0 };
     unsigned calls = 0;

@@ -6,17 +6,10 @@
 #include "kalloc-tracer/access/block-watch.h"
 
 #include "kalloc-tracer/tracer/tracer.h"
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
 
 #define BLOCK 0xffff888000001000ull
-
-static KtTracer *tracer_new(uint64_t mem)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-
-    config.mem_bytes = mem;
-    return kt_tracer_new(&config, NULL);
-}
 
 static KtBlockWatchInfo info_of(KtTracer *t)
 {
@@ -52,7 +45,7 @@ static bool touch(KtTracer *t, uint64_t pc, uint64_t off, uint64_t us,
 
 TEST(test_records, "/block-watch/records")
 {
-    g_autoptr(KtTracer) t = tracer_new(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     g_autoptr(GArray) got = NULL;
     const KtBlockAccess *a;
 
@@ -74,7 +67,7 @@ TEST(test_records, "/block-watch/records")
 
 TEST(test_ring, "/block-watch/ring")
 {
-    g_autoptr(KtTracer) t = tracer_new(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     g_autoptr(GArray) got = NULL;
     KtBlockWatchInfo info;
 
@@ -96,7 +89,7 @@ TEST(test_ring, "/block-watch/ring")
 
 TEST(test_stop, "/block-watch/stop")
 {
-    g_autoptr(KtTracer) t = tracer_new(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
 
     g_assert_false(info_of(t).any);
     g_assert_false(kt_block_watch_stop(t));
@@ -112,7 +105,7 @@ TEST(test_stop, "/block-watch/stop")
 /* An access to the block that was watched before. */
 TEST(test_other_block, "/block-watch/other-block")
 {
-    g_autoptr(KtTracer) t = tracer_new(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
 
     g_assert_true(start(t, 3));
     touch(t, 1, 64, 1, 0);
@@ -125,7 +118,7 @@ TEST(test_other_block, "/block-watch/other-block")
 
 TEST(test_boots, "/block-watch/boots")
 {
-    g_autoptr(KtTracer) t = tracer_new(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
 
     g_assert_true(start(t, 3));
     g_assert_true(touch(t, 1, 0, 1, 0));
@@ -142,7 +135,7 @@ TEST(test_boots, "/block-watch/boots")
 
 TEST(test_no_memory, "/block-watch/no-memory")
 {
-    g_autoptr(KtTracer) t = tracer_new(64 << 20);
+    g_autoptr(KtTracer) t = bare_tracer(64 << 20);
     g_autoptr(GError) err = NULL;
     KtBlockWatchSpec spec = { .va = BLOCK, .len = 64,
                               .ring = KT_BLOCK_WATCH_RING_MAX };

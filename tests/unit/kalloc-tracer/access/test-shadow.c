@@ -23,9 +23,12 @@ static KtShadow *new_shadow(KtBudget *budget)
     return s;
 }
 
-TEST(bytes_behind_the_request_are_bad, "/shadow/behind-the-request")
+/* A case with a shadow @s without a budget. */
+#define SHADOW_TEST(fn, path) \
+    TEST_IN(g_autoptr(KtShadow), KtShadow *s, new_shadow(NULL), fn, path)
+
+SHADOW_TEST(bytes_behind_the_request_are_bad, "/shadow/behind-the-request")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
 
     kt_shadow_alloc(s, va, 20, 32, true);
@@ -42,9 +45,8 @@ TEST(bytes_behind_the_request_are_bad, "/shadow/behind-the-request")
     g_assert_cmpint(kt_shadow_state(s, va + 32), ==, KT_SHADOW_UNKNOWN);
 }
 
-TEST(freed_bytes_are_bad_until_reuse, "/shadow/freed")
+SHADOW_TEST(freed_bytes_are_bad_until_reuse, "/shadow/freed")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + SPAN - 64;
 
     kt_shadow_alloc(s, va, 100, 128, true);
@@ -58,9 +60,8 @@ TEST(freed_bytes_are_bad_until_reuse, "/shadow/freed")
     g_assert_true(kt_shadow_is_good(s, va + 120, 16));
 }
 
-TEST(unknown_blocks_stay_unknown, "/shadow/unknown")
+SHADOW_TEST(unknown_blocks_stay_unknown, "/shadow/unknown")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
 
     kt_shadow_freed(s, va);
@@ -80,9 +81,8 @@ TEST(unknown_blocks_stay_unknown, "/shadow/unknown")
     g_assert_true(kt_shadow_is_good(s, va + 0x220, 1));
 }
 
-TEST(resize_moves_the_end, "/shadow/resize")
+SHADOW_TEST(resize_moves_the_end, "/shadow/resize")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
 
     kt_shadow_alloc(s, va, 200, 256, true);
@@ -95,9 +95,8 @@ TEST(resize_moves_the_end, "/shadow/resize")
     g_assert_false(kt_shadow_is_good(s, va, 1));
 }
 
-TEST(page_of_another_owner_is_unknown, "/shadow/new-owner")
+SHADOW_TEST(page_of_another_owner_is_unknown, "/shadow/new-owner")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
 
     kt_shadow_set_owner(s, va, 64, 1);
@@ -126,9 +125,8 @@ TEST(page_of_another_owner_is_unknown, "/shadow/new-owner")
     kt_shadow_set_owner(s, BASE + LEN, 0x1000, 1);
 }
 
-TEST(marked_pages_have_codes, "/shadow/marked")
+SHADOW_TEST(marked_pages_have_codes, "/shadow/marked")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
 
     g_assert_false(kt_shadow_is_marked(s, va));
@@ -158,9 +156,8 @@ TEST(marked_pages_have_codes, "/shadow/marked")
 }
 
 /* As ksize() grants before Linux 6.1. */
-TEST(slack_can_be_used, "/shadow/slack-used")
+SHADOW_TEST(slack_can_be_used, "/shadow/slack-used")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x1000;
 
     kt_shadow_alloc(s, va, 5, 64, true);
@@ -180,9 +177,8 @@ TEST(slack_can_be_used, "/shadow/slack-used")
 }
 
 /* The free of the first block was not seen, and its page is a slab now. */
-TEST(remains_of_an_unseen_free_go, "/shadow/unseen-free")
+SHADOW_TEST(remains_of_an_unseen_free_go, "/shadow/unseen-free")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x10000;
 
     kt_shadow_alloc(s, va, 0x3ff0, 0x4000, true);
@@ -194,9 +190,8 @@ TEST(remains_of_an_unseen_free_go, "/shadow/unseen-free")
     g_assert_true(kt_shadow_is_good(s, va + 0x180, 8));
 }
 
-TEST(fresh_slots_are_those_never_used, "/shadow/fresh")
+SHADOW_TEST(fresh_slots_are_those_never_used, "/shadow/fresh")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x2000;
 
     kt_shadow_alloc(s, va + 64, 64, 64, true);
@@ -211,9 +206,8 @@ TEST(fresh_slots_are_those_never_used, "/shadow/fresh")
     }
 }
 
-TEST(first_bad_byte_of_a_range, "/shadow/ranges")
+SHADOW_TEST(first_bad_byte_of_a_range, "/shadow/ranges")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     uint64_t va = BASE + 0x3000, bad = 0;
     KtShadowState state = KT_SHADOW_UNKNOWN;
 
@@ -354,9 +348,8 @@ static void *one_vcpu(void *opaque)
     return NULL;
 }
 
-TEST(vcpus_side_by_side, "/shadow/vcpus")
+SHADOW_TEST(vcpus_side_by_side, "/shadow/vcpus")
 {
-    g_autoptr(KtShadow) s = new_shadow(NULL);
     Vcpu v[VCPUS];
 
     for (unsigned i = 0; i < VCPUS; i++) {

@@ -6,9 +6,11 @@
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/base/budget.h"
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtBudget, kt_budget_free)
+
 TEST(budget_is_a_bound, "/budget/is-a-bound")
 {
-    KtBudget *b = kt_budget_new(1600);
+    g_autoptr(KtBudget) b = kt_budget_new(1600);
 
     g_assert_true(kt_budget_take(b, KT_MEM_FIXED, 600));
     g_assert_false(kt_budget_take(b, KT_MEM_FIXED, 1001));
@@ -25,12 +27,11 @@ TEST(budget_is_a_bound, "/budget/is-a-bound")
     g_assert_cmpuint(kt_budget_total(b), ==, 700);
     kt_budget_cap(b, KT_MEM_BLOCKS, 100);
     g_assert_false(kt_budget_take(b, KT_MEM_BLOCKS, 101));
-    kt_budget_free(b);
 }
 
 TEST(room_is_what_can_be_taken, "/budget/room-is-what-can-be-taken")
 {
-    KtBudget *b = kt_budget_new(1600);
+    g_autoptr(KtBudget) b = kt_budget_new(1600);
 
     g_assert_cmpuint(kt_budget_room(b, KT_MEM_KERNEL), ==, 800);
     kt_budget_set(b, KT_MEM_KERNEL, 300);
@@ -42,13 +43,12 @@ TEST(room_is_what_can_be_taken, "/budget/room-is-what-can-be-taken")
     g_assert_false(kt_budget_take(b, KT_MEM_KERNEL, 1));
     kt_budget_set(b, KT_MEM_KERNEL, 100);
     g_assert_cmpuint(kt_budget_total(b), ==, 1100);
-    kt_budget_free(b);
 }
 
 /* Of blocks that are about to go others may have the bytes, not the share. */
 TEST(loan_is_of_its_part, "/budget/loan-is-of-its-part")
 {
-    KtBudget *b = kt_budget_new(1600);
+    g_autoptr(KtBudget) b = kt_budget_new(1600);
 
     g_assert_true(kt_budget_take(b, KT_MEM_FIXED, 400));
     g_assert_true(kt_budget_take(b, KT_MEM_BLOCKS, 900));
@@ -67,7 +67,6 @@ TEST(loan_is_of_its_part, "/budget/loan-is-of-its-part")
     kt_budget_unlend(b, KT_MEM_ERRORS, 100);
     g_assert_cmpuint(kt_budget_room(b, KT_MEM_ERRORS), ==, 0);
     g_assert_cmpuint(kt_budget_total(b), ==, 1400);
-    kt_budget_free(b);
 }
 
 static gpointer take_and_give(gpointer opaque)
@@ -87,7 +86,7 @@ static gpointer take_and_give(gpointer opaque)
 
 TEST(budget_holds_among_threads, "/budget/holds-among-threads")
 {
-    KtBudget *b = kt_budget_new(20);
+    g_autoptr(KtBudget) b = kt_budget_new(20);
     GThread *t[4];
     unsigned taken = 0;
 
@@ -99,5 +98,4 @@ TEST(budget_holds_among_threads, "/budget/holds-among-threads")
     }
     g_assert_cmpuint(taken, >, 0);
     g_assert_cmpuint(kt_budget_total(b), ==, 0);
-    kt_budget_free(b);
 }

@@ -10,6 +10,8 @@
 #include "kalloc-tracer/base/depot.h"
 #include "kalloc-tracer/kt.h"
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtDepot, kt_depot_free)
+
 #define THREADS 8
 #define STACKS  40000
 
@@ -45,7 +47,7 @@ static void check(const KtDepot *d, uint32_t id, uint32_t i)
 
 TEST(same_stack_same_id, "/depot/same-stack-same-id")
 {
-    KtDepot *d = kt_depot_new(UINT32_MAX);
+    g_autoptr(KtDepot) d = kt_depot_new(UINT32_MAX);
     const uint64_t a[] = { 1, 2, 3 };
     const uint64_t b[] = { 1, 2 };
     const uint64_t c[] = { 2, 1 };
@@ -57,12 +59,11 @@ TEST(same_stack_same_id, "/depot/same-stack-same-id")
     g_assert_cmpuint(kt_depot_intern(d, a, 3, 0), ==, 1);
     g_assert_cmpuint(kt_depot_intern(d, a, 0, 0), ==, 5);
     g_assert_cmpuint(kt_depot_count(d), ==, 5);
-    kt_depot_free(d);
 }
 
 TEST(grows_and_keeps, "/depot/grows-and-keeps")
 {
-    KtDepot *d = kt_depot_new(STACKS);
+    g_autoptr(KtDepot) d = kt_depot_new(STACKS);
     unsigned n;
     uint64_t tag;
     uint64_t one = 1;
@@ -82,7 +83,6 @@ TEST(grows_and_keeps, "/depot/grows-and-keeps")
     g_assert_cmpuint(kt_depot_intern(d, &one, 1, 9), ==, 0);
     g_assert_cmpuint(intern(d, 7), ==, 8);
     g_assert_cmpuint(kt_depot_bytes(d), <, 64 * 1024 * 1024);
-    kt_depot_free(d);
 }
 
 TEST(unknown_ids_have_no_stack, "/depot/unknown-ids")
@@ -124,7 +124,7 @@ static void *work(void *opaque)
 TEST(threads_agree, "/depot/threads-agree")
 {
     g_autofree Worker *w = g_new0(Worker, THREADS);
-    KtDepot *d = kt_depot_new(UINT32_MAX);
+    g_autoptr(KtDepot) d = kt_depot_new(UINT32_MAX);
 
     for (unsigned i = 0; i < THREADS; i++) {
         w[i].d = d;
@@ -139,7 +139,6 @@ TEST(threads_agree, "/depot/threads-agree")
     for (unsigned i = 1; i < THREADS; i++) {
         g_assert_cmpmem(w[0].id, sizeof(w[0].id), w[i].id, sizeof(w[i].id));
     }
-    kt_depot_free(d);
 }
 
 /* As the tracer offers it: the cap counted, long stacks cut. */

@@ -5,20 +5,16 @@
  */
 #include <string.h>
 
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/base/tasks-and-caches.h"
 
-static KtTracer *new_tracer(void)
-{
-    const KtConfig config = KT_CONFIG_DEFAULT;
-
-    return kt_tracer_new(&config, NULL);
-}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtTasksCaches, kt_tasks_caches_free)
 
 TEST(cache_names, "/names/caches")
 {
-    g_autoptr(KtTracer) t = new_tracer();
+    g_autoptr(KtTracer) t = bare_tracer(0);
     KtCacheId a = kt_tracer_add_cache(t, 0x1000, "kmalloc-64", 64, 64);
     KtCacheId b = kt_tracer_add_cache(t, 0x2000, "a\n\x80\\", 8, 16);
     KtCacheInfo info;
@@ -47,7 +43,7 @@ TEST(cache_names, "/names/caches")
 /* A merge raises the size of objects; it keeps the id, also for a reader. */
 TEST(caches_grow, "/names/caches-grow")
 {
-    KtTasksCaches *n = kt_tasks_caches_new(NULL);
+    g_autoptr(KtTasksCaches) n = kt_tasks_caches_new(NULL);
     const KtCacheInfo small = { .va = 0x1000, .name = "c", .object_size = 56,
                                 .size = 64 };
     const KtCacheInfo grown = { .va = 0x1000, .name = "c", .object_size = 60,
@@ -66,12 +62,11 @@ TEST(caches_grow, "/names/caches-grow")
     kt_tasks_caches_grow_cache(n, 0x1000, 64);
     g_assert_true(kt_tasks_caches_cache(n, (KtCacheId) { 1 }, &info));
     g_assert_cmpuint(info.object_size, ==, 60);
-    kt_tasks_caches_free(n);
 }
 
 TEST(caches_are_bounded, "/names/caches-are-bounded")
 {
-    g_autoptr(KtTracer) t = new_tracer();
+    g_autoptr(KtTracer) t = bare_tracer(0);
 
     for (unsigned i = 1; i <= UINT16_MAX; i++) {
         g_assert_cmpuint(kt_tracer_add_cache(t, i, "c", 8, 8).v, ==, i);
@@ -84,7 +79,7 @@ TEST(caches_are_bounded, "/names/caches-are-bounded")
  * take seconds to look at so many. */
 TEST(caches_at_chosen_addresses, "/names/caches-at-chosen-addresses")
 {
-    g_autoptr(KtTracer) t = new_tracer();
+    g_autoptr(KtTracer) t = bare_tracer(0);
 
     for (unsigned i = 1; i <= UINT16_MAX; i++) {
         g_assert_cmpuint(kt_tracer_add_cache(t, (uint64_t)i << 32, "c", 8,
@@ -201,7 +196,7 @@ TEST(caches_of_a_state_that_lies, "/names/caches-of-a-state-that-lies")
 
 TEST(task_names, "/names/tasks")
 {
-    g_autoptr(KtTracer) t = new_tracer();
+    g_autoptr(KtTracer) t = bare_tracer(0);
     const char full[16] = { "0123456789abcde\xff" };
     KtTaskId a = kt_tracer_intern_task(t, 1, full);
     char comm[17];

@@ -6,6 +6,8 @@
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/calls/call-records.h"
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtCallRing, kt_call_ring_free)
+
 #define BYTES 4096u
 
 /* Record @i has i % 9 arguments and i % 20 bytes, all made of @i. */
@@ -61,7 +63,7 @@ static unsigned check_all(const GByteArray *bytes, unsigned first)
 
 TEST(wraps, "/call-ring/wraps")
 {
-    KtCallRing *r = kt_call_ring_new(BYTES);
+    g_autoptr(KtCallRing) r = kt_call_ring_new(BYTES);
     unsigned dropped = 0;
 
     for (unsigned i = 0; i < 1000; i++) {
@@ -76,7 +78,6 @@ TEST(wraps, "/call-ring/wraps")
         g_assert_cmpuint(lost, ==, dropped);
     }
     g_assert_cmpuint(dropped, >, 900);
-    kt_call_ring_free(r);
 }
 
 /* A reader goes on where it was. What was overwritten meanwhile is skipped. */

@@ -160,7 +160,7 @@ static void count_function(const GsKernel *k, const KtSetFunction *f, Count *n)
 static void check_kernel(const char *path)
 {
     g_autoptr(GError) err = NULL;
-    GsKernel *k = gs_kernel_open(path, &err);
+    g_autoptr(GsKernel) k = gs_kernel_open(path, &err);
     const KtFunctionSet *set;
     const KtSetFunction *f;
     Count n = { 0 };
@@ -176,7 +176,6 @@ static void check_kernel(const char *path)
                    "replaced, %u missing", path, n.same, n.renamed, n.inner,
                    n.replaced, n.missing);
     g_assert_cmpuint(n.missing, ==, 0);
-    gs_kernel_free(k);
 }
 
 TEST(test_real_kernels, "/function-sets/real-kernels")

@@ -6,6 +6,8 @@
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/calls/call-records.h"
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtOpenCalls, kt_open_calls_free)
+
 /* Enter @point with the stack pointer @sp, to return to @site. Returns: the
  * points of stale calls as decimal digits, the newest first. */
 static unsigned enter(KtOpenCalls *o, unsigned cpu, uint64_t sp, uint64_t site,
@@ -44,7 +46,7 @@ static unsigned leave(KtOpenCalls *o, unsigned cpu, uint64_t sp, uint64_t site)
 
 TEST(nested_calls, "/open-calls/nested-calls")
 {
-    KtOpenCalls *o = kt_open_calls_new(NULL, 1);
+    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
 
     g_assert_cmpuint(enter(o, 0, 0x100, 0x10, 1), ==, 0);
     g_assert_cmpuint(enter(o, 0, 0x80, 0x20, 2), ==, 0);
@@ -56,25 +58,23 @@ TEST(nested_calls, "/open-calls/nested-calls")
     g_assert_cmpuint(leave(o, 0, 0x100, 0x10), ==, 1);
     g_assert_cmpuint(leave(o, 0, 0x100, 0x10), ==, 0);
     g_assert_cmpuint(kt_open_calls_count(o), ==, 0);
-    kt_open_calls_free(o);
 }
 
 /* 1 jumps to 2, which returns for both. */
 TEST(tail_calls, "/open-calls/tail-calls")
 {
-    KtOpenCalls *o = kt_open_calls_new(NULL, 1);
+    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
 
     enter(o, 0, 0x100, 0x10, 1);
     g_assert_cmpuint(enter(o, 0, 0x100, 0x10, 2), ==, 0);
     g_assert_cmpuint(leave(o, 0, 0x100, 0x10), ==, 21);
-    kt_open_calls_free(o);
 }
 
 /* A longjmp, or a task that ended: the same place of the stack is used by the
  * same function again, or by a call that returns elsewhere. */
 TEST(returns_that_never_come, "/open-calls/returns-that-never-come")
 {
-    KtOpenCalls *o = kt_open_calls_new(NULL, 1);
+    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
 
     enter(o, 0, 0x100, 0x10, 1);
     g_assert_cmpuint(enter(o, 0, 0x100, 0x10, 1), ==, 1);
@@ -82,26 +82,24 @@ TEST(returns_that_never_come, "/open-calls/returns-that-never-come")
     g_assert_cmpuint(enter(o, 0, 0x100, 0x20, 3), ==, 21);
     g_assert_cmpuint(leave(o, 0, 0x100, 0x20), ==, 3);
     g_assert_cmpuint(kt_open_calls_count(o), ==, 0);
-    kt_open_calls_free(o);
 }
 
 /* A task enters on vCPU 0 and sleeps; another task, whose stack is elsewhere,
  * enters the same function; the first one returns on vCPU 1. */
 TEST(task_switches, "/open-calls/task-switches")
 {
-    KtOpenCalls *o = kt_open_calls_new(NULL, 2);
+    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 2);
 
     enter(o, 0, 0x1100, 0x10, 1);
     g_assert_cmpuint(enter(o, 0, 0x2100, 0x10, 1), ==, 0);
     g_assert_cmpuint(leave(o, 1, 0x1100, 0x10), ==, 1);
     g_assert_cmpuint(leave(o, 0, 0x2100, 0x10), ==, 1);
-    kt_open_calls_free(o);
 }
 
 /* A fault rule makes one of two calls of a tail call return. */
 TEST(one_point_returns, "/open-calls/one-point-returns")
 {
-    KtOpenCalls *o = kt_open_calls_new(NULL, 1);
+    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
     KtOpenCall *c;
 
     enter(o, 0, 0x100, 0x10, 1);
@@ -113,12 +111,11 @@ TEST(one_point_returns, "/open-calls/one-point-returns")
     g_assert_null(c->next);
     kt_open_calls_put(o, 0, c);
     g_assert_cmpuint(leave(o, 0, 0x100, 0x10), ==, 1);
-    kt_open_calls_free(o);
 }
 
 TEST(many_calls, "/open-calls/many-calls")
 {
-    KtOpenCalls *o = kt_open_calls_new(NULL, 1);
+    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
 
     for (unsigned i = 1; i <= 20000; i++) {
         enter(o, 0, 0x100 * i, 0x10, 1);
@@ -129,5 +126,4 @@ TEST(many_calls, "/open-calls/many-calls")
     }
     kt_open_calls_clear(o);
     g_assert_cmpuint(kt_open_calls_count(o), ==, 0);
-    kt_open_calls_free(o);
 }

@@ -158,9 +158,8 @@ TEST_WITH(blind, "/capture-state/blind-with-file", with_file[1])
 
 /* A call that met a breakpoint before the load is not the one that comes
  * again behind it. */
-TEST(not_retried_after_a_load, "/capture-state/not-retried")
+CAPTURE_TEST(not_retried_after_a_load, "/capture-state/not-retried")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
 
     test_qemu_run(START);

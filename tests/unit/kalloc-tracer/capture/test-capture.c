@@ -10,10 +10,8 @@
 
 #include <string.h>
 
-TEST(calls_become_events, "/capture/calls-become-events")
+CAPTURE_TEST(calls_become_events, "/capture/calls-become-events")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     g_assert_true(kt_capture_found(w->capture));
     run_kmalloc(w, BLOCK);
@@ -27,10 +25,8 @@ TEST(calls_become_events, "/capture/calls-become-events")
 
 /* Freeing NULL is right and an error pointer never is; but kmem_cache_free()
  * takes no NULL, and vfree() no ZERO_SIZE_PTR. */
-TEST(what_is_no_memory, "/capture/what-is-no-memory")
+CAPTURE_TEST(what_is_no_memory, "/capture/what-is-no-memory")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     run_kfree(w, 0);
     run_kfree(w, KT_ZERO_SIZE_PTR);
@@ -48,10 +44,9 @@ TEST(what_is_no_memory, "/capture/what-is-no-memory")
 
 /* A function that reads its block mostly dies at an error pointer. If it does
  * not, the kfree() that it calls or jumps to is the same error. */
-TEST(error_pointers_of_functions_that_read,
-     "/capture/error-pointers-of-functions-that-read")
+CAPTURE_TEST(error_pointers_of_functions_that_read,
+             "/capture/error-pointers-of-functions-that-read")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     const uint64_t bad = (uint64_t)-12;
 
     test_qemu_run(START);
@@ -75,10 +70,8 @@ TEST(error_pointers_of_functions_that_read,
 
 /* A block has one address, whatever tag the pointer to it has: the tag changes
  * with each life, and the kernel itself may free without it. */
-TEST(pointers_with_tags, "/capture/pointers-with-tags")
+CAPTURE_TEST(pointers_with_tags, "/capture/pointers-with-tags")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     w->capture->vcpu[0].tag_bits = 0xffull << 56;
     run_kmalloc(w, BLOCK ^ 0xd1ull << 56);
@@ -106,10 +99,8 @@ TEST(pointers_with_tags, "/capture/pointers-with-tags")
 
 /* What a bulk allocation takes back was never handed out, and may have had a
  * life before. */
-TEST(bulk_allocation_that_fails, "/capture/bulk-allocation-that-fails")
+CAPTURE_TEST(bulk_allocation_that_fails, "/capture/bulk-allocation-that-fails")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
     run_kfree(w, BLOCK);
@@ -121,11 +112,9 @@ TEST(bulk_allocation_that_fails, "/capture/bulk-allocation-that-fails")
 }
 
 /* Who was inside the allocator all the time is handed what was freed since. */
-TEST(calls_under_way_when_switched_on,
-     "/capture/calls-under-way-when-switched-on")
+CAPTURE_TEST(calls_under_way_when_switched_on,
+             "/capture/calls-under-way-when-switched-on")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
     kt_tracer_set_enabled(w->t, false);
@@ -141,9 +130,8 @@ TEST(calls_under_way_when_switched_on,
 }
 
 /* They are no events, leave nothing behind, and none is counted as lost. */
-TEST(calls_while_off, "/capture/calls-while-off")
+CAPTURE_TEST(calls_while_off, "/capture/calls-while-off")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     KtHookId id = kt_hook_table_find(kt_tracer_hooks(w->t), "__kmalloc");
 
     test_qemu_run(START);
@@ -171,10 +159,8 @@ static void lose_kmalloc(FakeCapture *w)
 }
 
 /* It is handed what another vCPU frees meanwhile, and frees it. */
-TEST(what_a_lost_call_hands_out, "/capture/what-a-lost-call-hands-out")
+CAPTURE_TEST(what_a_lost_call_hands_out, "/capture/what-a-lost-call-hands-out")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
     lose_kmalloc(w);
@@ -192,10 +178,8 @@ TEST(what_a_lost_call_hands_out, "/capture/what-a-lost-call-hands-out")
 }
 
 /* Of those that are lost while nothing is recorded one may matter later. */
-TEST(calls_lost_while_off, "/capture/calls-lost-while-off")
+CAPTURE_TEST(calls_lost_while_off, "/capture/calls-lost-while-off")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     kt_tracer_set_enabled(w->t, false);
     for (unsigned i = 0; i < 1000; i++) {
@@ -212,9 +196,8 @@ TEST(calls_lost_while_off, "/capture/calls-lost-while-off")
 }
 
 /* Its loading fails, or free_module() has told of it before: once is enough. */
-TEST(modules_go_once, "/capture/modules-go-once")
+CAPTURE_TEST(modules_go_once, "/capture/modules-go-once")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     const GsKernel *k;
 
     test_qemu_run(START);
@@ -236,9 +219,8 @@ static void append_moment(void *opaque, KtMoment moment, const char *module)
 }
 
 /* Who wants to know is called once for each boot and each unload. */
-TEST(moments, "/capture/moments")
+CAPTURE_TEST(moments, "/capture/moments")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GString) seen = g_string_new(NULL);
 
     kt_capture_on_moment(w->capture, append_moment, seen);
@@ -253,9 +235,8 @@ TEST(moments, "/capture/moments")
 
 /* The map was lost with all that was allocated before. What boots then is
  * seen from its first allocation on. */
-TEST(reset_of_what_was_lost, "/capture/reset-of-what-was-lost")
+CAPTURE_TEST(reset_of_what_was_lost, "/capture/reset-of-what-was-lost")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
 
     g_assert_null(test_qemu_load(NULL));
@@ -294,9 +275,8 @@ TEST_WITH(started_after_a_load, "/capture/started-after-a-load-with-file",
 
 /* A function that the guest traces jumped to kmalloc(), which returns to the
  * tracer then. No types say where the true return address is. */
-TEST(returns_to_a_tracer, "/capture/returns-to-a-tracer")
+CAPTURE_TEST(returns_to_a_tracer, "/capture/returns-to-a-tracer")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     const uint64_t ra = RETURN_TO_HANDLER;
 
     test_qemu_run(START);

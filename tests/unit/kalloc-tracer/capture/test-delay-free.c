@@ -27,10 +27,8 @@ static void check_kfree(FakeCapture *w)
     g_assert_cmpuint(info_of(w).blocks, ==, 0);
 }
 
-TEST(test_no_types, "/delay-free/no-types")
+CAPTURE_TEST(test_no_types, "/delay-free/no-types")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     kt_quarantine_set(w->t, 1 << 20);
     test_qemu_run(START);
     g_assert_false(info_of(w).running);
@@ -38,10 +36,8 @@ TEST(test_no_types, "/delay-free/no-types")
     check_kfree(w);
 }
 
-TEST(test_off, "/delay-free/off")
+CAPTURE_TEST(test_off, "/delay-free/off")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     g_assert_false(info_of(w).running);
     g_assert_null(info_of(w).why_not);

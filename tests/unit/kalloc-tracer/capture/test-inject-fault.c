@@ -24,9 +24,8 @@ static uint32_t add(FakeCapture *w, const KtFaultSpec *spec)
 
 static const KtFaultSpec all = { .what = "not_hooked", .value = "-12" };
 
-TEST(fails, "/inject-fault/fails")
+CAPTURE_TEST(fails, "/inject-fault/fails")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     uint64_t sp;
 
     test_qemu_run(START);
@@ -42,9 +41,8 @@ TEST(fails, "/inject-fault/fails")
 }
 
 /* A hook at the same address does not see the call: nothing is pending. */
-TEST(hooked_functions, "/inject-fault/hooked-functions")
+CAPTURE_TEST(hooked_functions, "/inject-fault/hooked-functions")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     uint32_t id;
 
     test_qemu_run(START);
@@ -63,10 +61,8 @@ TEST(hooked_functions, "/inject-fault/hooked-functions")
     g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
 }
 
-TEST(stops, "/inject-fault/stops")
+CAPTURE_TEST(stops, "/inject-fault/stops")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     add(w, &(KtFaultSpec) { .what = "not_hooked", .times = 1,
                             .action = KT_FAULT_DO_STOP });
@@ -83,10 +79,8 @@ TEST(stops, "/inject-fault/stops")
 }
 
 /* The first instruction is a breakpoint, whose handler repeats the entry. */
-TEST(trapped_entries, "/inject-fault/trapped-entries")
+CAPTURE_TEST(trapped_entries, "/inject-fault/trapped-entries")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     add(w, &(KtFaultSpec) { .what = "not_hooked", .value = "-12",
                             .condition = "times == 2" });
@@ -125,10 +119,8 @@ TEST(older_code, "/inject-fault/older-code")
     g_assert_cmphex(test_qemu_left(), ==, NOT_HOOKED);
 }
 
-TEST(no_rules, "/inject-fault/no-rules")
+CAPTURE_TEST(no_rules, "/inject-fault/no-rules")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     add(w, &all);
     kt_faults_remove(w->t, 0);
@@ -137,10 +129,8 @@ TEST(no_rules, "/inject-fault/no-rules")
     g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 0);
 }
 
-TEST(a_new_boot, "/inject-fault/a-new-boot")
+CAPTURE_TEST(a_new_boot, "/inject-fault/a-new-boot")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     add(w, &all);                       /* no kernel is known yet */
     test_qemu_run(START);
     call(w, 2, NOT_HOOKED, 1);

@@ -6,6 +6,8 @@
 #include "kalloc-tracer/capture/pending-calls.h"
 #include "tests/lib/empty-snapshot.h"
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtPendingCalls, kt_pending_calls_free)
+
 static KtPendingCall call_at(uint64_t sp, uint64_t ra, uint8_t hook)
 {
     return (KtPendingCall) { .sp = sp, .ra = ra, .hook = { hook } };
@@ -19,9 +21,13 @@ static void push(KtPendingCalls *c, KtPendingCall call, unsigned want_stale)
     g_assert_cmpuint(stale, ==, want_stale);
 }
 
-TEST(returns_match_out_of_order, "/calls/returns-match-out-of-order")
+/* A case with an empty table @c. */
+#define CALLS_TEST(fn, path) \
+    TEST_IN(g_autoptr(KtPendingCalls), KtPendingCalls *c, \
+            kt_pending_calls_new(), fn, path)
+
+CALLS_TEST(returns_match_out_of_order, "/calls/returns-match-out-of-order")
 {
-    KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall out;
 
     push(c, call_at(0x1000, 0xa, 1), 0);
@@ -31,12 +37,10 @@ TEST(returns_match_out_of_order, "/calls/returns-match-out-of-order")
     g_assert_true(kt_pending_calls_pop(c, 0x9000, 0xa, &out));
     g_assert_cmpuint(out.hook.v, ==, 2);
     g_assert_cmpuint(kt_pending_calls_pending(c), ==, 0);
-    kt_pending_calls_free(c);
 }
 
-TEST(tail_called_share_a_return, "/calls/tail-called-share-a-return")
+CALLS_TEST(tail_called_share_a_return, "/calls/tail-called-share-a-return")
 {
-    KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall out;
 
     push(c, call_at(0x1000, 0xa, 1), 0);
@@ -46,25 +50,22 @@ TEST(tail_called_share_a_return, "/calls/tail-called-share-a-return")
     g_assert_cmpuint(kt_pending_calls_pop(c, 0x1000, 0xa, &out), ==, 1);
     g_assert_cmpuint(out.hook.v, ==, 1);
     g_assert_cmpuint(kt_pending_calls_pop(c, 0x1000, 0xa, &out), ==, 0);
-    kt_pending_calls_free(c);
 }
 
-TEST(other_return_address_is_foreign, "/calls/other-return-address-is-foreign")
+CALLS_TEST(other_return_address_is_foreign,
+           "/calls/other-return-address-is-foreign")
 {
-    KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall out;
 
     push(c, call_at(0x1000, 0xa, 1), 0);
     g_assert_false(kt_pending_calls_pop(c, 0x1000, 0xb, &out));
     g_assert_false(kt_pending_calls_pop(c, 0x1008, 0xa, &out));
     g_assert_cmpuint(kt_pending_calls_pending(c), ==, 1);
-    kt_pending_calls_free(c);
 }
 
-TEST(reused_stack_drops_the_stale_call,
-     "/calls/reused-stack-drops-the-stale-call")
+CALLS_TEST(reused_stack_drops_the_stale_call,
+           "/calls/reused-stack-drops-the-stale-call")
 {
-    KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall out;
 
     push(c, call_at(0x1000, 0xa, 1), 0);
@@ -73,13 +74,11 @@ TEST(reused_stack_drops_the_stale_call,
     push(c, call_at(0x1000, 0xb, 1), 1);
     g_assert_true(kt_pending_calls_pop(c, 0x1000, 0xb, &out));
     g_assert_cmpuint(kt_pending_calls_pending(c), ==, 0);
-    kt_pending_calls_free(c);
 }
 
-TEST(a_full_bucket_gives_up_its_oldest,
-     "/calls/full-bucket-gives-up-its-oldest")
+CALLS_TEST(a_full_bucket_gives_up_its_oldest,
+           "/calls/full-bucket-gives-up-its-oldest")
 {
-    KtPendingCalls *c = kt_pending_calls_new();
     unsigned kept = 0, stale, pushed = 0;
     KtPendingCall out;
 
@@ -94,17 +93,13 @@ TEST(a_full_bucket_gives_up_its_oldest,
         kept += kt_pending_calls_pop(c, 0x1000 + 8 * i, 0xa, &out);
     }
     g_assert_cmpuint(kept, ==, pushed);
-    kt_pending_calls_free(c);
 }
 
-TEST(clear_forgets, "/calls/clear-forgets")
+CALLS_TEST(clear_forgets, "/calls/clear-forgets")
 {
-    KtPendingCalls *c = kt_pending_calls_new();
-
     push(c, call_at(0x1000, 0xa, 1), 0);
     kt_pending_calls_clear(c);
     g_assert_cmpuint(kt_pending_calls_pending(c), ==, 0);
-    kt_pending_calls_free(c);
 }
 
 /* ---- states ------------------------------------------------------------- */
@@ -164,9 +159,8 @@ TEST(a_state_has_all, "/calls/state-has-all")
 }
 
 /* Access checks ask which cache a call was given, until it returns. */
-TEST(a_call_is_found_until_it_returns, "/calls/found-until-it-returns")
+CALLS_TEST(a_call_is_found_until_it_returns, "/calls/found-until-it-returns")
 {
-    KtPendingCalls *c = kt_pending_calls_new();
     KtPendingCall call = call_at(0x1000, 0xa, 1), out = { 0 };
 
     g_assert_false(kt_pending_calls_find(c, 0x1000, 0xa, &out));
@@ -185,7 +179,6 @@ TEST(a_call_is_found_until_it_returns, "/calls/found-until-it-returns")
         continue;
     }
     g_assert_false(kt_pending_calls_find(c, 0x1000, 0xa, &out));
-    kt_pending_calls_free(c);
 }
 
 /* A smaller bound than that of the VM which was saved. */
@@ -211,11 +204,8 @@ TEST(a_state_tells_what_it_lost, "/calls/state-tells-what-it-lost")
 }
 
 /* A table that is full has no more; to push what cannot stay takes long. */
-TEST(a_state_has_no_more_than_fit, "/calls/state-has-no-more-than-fit")
+CALLS_TEST(a_state_has_no_more_than_fit, "/calls/state-has-no-more-than-fit")
 {
-    KtPendingCalls *c = kt_pending_calls_new();
-
     check_most(unpack, c, 128 * (3 + 2048), "the number of calls is 262529, "
                "at most 262528 is possible");
-    kt_pending_calls_free(c);
 }

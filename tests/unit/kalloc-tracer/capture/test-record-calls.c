@@ -29,9 +29,8 @@ static uint64_t entered(FakeCapture *w)
     return counter_of(w, KT_CNT_CALLS_ENTERED);
 }
 
-TEST(a_function_without_hook, "/record-calls/a-function-without-hook")
+CAPTURE_TEST(a_function_without_hook, "/record-calls/a-function-without-hook")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     uint32_t id;
 
     test_qemu_run(START);
@@ -46,10 +45,8 @@ TEST(a_function_without_hook, "/record-calls/a-function-without-hook")
     g_assert_cmpuint(entered(w), ==, 2);
 }
 
-TEST(a_function_with_hook, "/record-calls/a-function-with-hook")
+CAPTURE_TEST(a_function_with_hook, "/record-calls/a-function-with-hook")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     watch(w, "kfree");
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
@@ -61,10 +58,8 @@ TEST(a_function_with_hook, "/record-calls/a-function-with-hook")
 
 /* A breakpoint at the entry: the function is entered once, although its first
  * instruction runs twice. A kprobe stays there: each entry counts. */
-TEST(trapped_entries, "/record-calls/trapped-entries")
+CAPTURE_TEST(trapped_entries, "/record-calls/trapped-entries")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     watch(w, "not_hooked");
     test_qemu_run(START);
     test_qemu_trap(true);
@@ -96,9 +91,8 @@ static uint64_t callbacks(FakeCapture *w)
 
 /* Before anything is watched, and after it is not watched any more, the same
  * code has callbacks: also where calls returned that were recorded. */
-TEST(nothing_is_left, "/record-calls/nothing-is-left")
+CAPTURE_TEST(nothing_is_left, "/record-calls/nothing-is-left")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     uint64_t before;
     uint32_t id;
 
@@ -115,10 +109,8 @@ TEST(nothing_is_left, "/record-calls/nothing-is-left")
     g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_RECORDED), ==, 4);
 }
 
-TEST(a_new_boot, "/record-calls/a-new-boot")
+CAPTURE_TEST(a_new_boot, "/record-calls/a-new-boot")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     watch(w, "not_hooked");
     test_qemu_reset();
@@ -139,9 +131,9 @@ static KtCallsStats calls_of(FakeCapture *w)
 
 /* After the last request is deleted, a return searches no calls, and none are
  * kept for it. */
-TEST(nothing_is_watched_any_more, "/record-calls/nothing-is-watched-any-more")
+CAPTURE_TEST(nothing_is_watched_any_more,
+             "/record-calls/nothing-is-watched-any-more")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     const KtCalls *calls = kt_tracer_calls(w->t);
     uint32_t first = watch(w, "not_hooked"), second = watch(w, "kfree");
 

@@ -63,21 +63,21 @@ TEST(the_worker_ends_what_vfree_queued_by_a_jump,
     freed_in_an_interrupt(2);
 }
 
-TEST(two_calls_from_elsewhere_are_a_double_free,
-     "/vfree/two-calls-from-elsewhere-are-a-double-free")
-{
-    g_autoptr(FakeCapture) w = started();
+/* A case with a capture @w that has started. */
+#define STARTED_TEST(fn, path) \
+    TEST_IN(g_autoptr(FakeCapture), FakeCapture *w, started(), fn, path)
 
+STARTED_TEST(two_calls_from_elsewhere_are_a_double_free,
+             "/vfree/two-calls-from-elsewhere-are-a-double-free")
+{
     call(w, 2, VFREE, AREA);
     call(w, 2, VFREE, AREA);
     g_assert_cmpuint(errors(w), ==, 1);
 }
 
-TEST(what_is_queued_after_its_free_is_an_error,
-     "/vfree/what-is-queued-after-its-free-is-an-error")
+STARTED_TEST(what_is_queued_after_its_free_is_an_error,
+             "/vfree/what-is-queued-after-its-free-is-an-error")
 {
-    g_autoptr(FakeCapture) w = started();
-
     call(w, 2, VFREE, AREA);
     call(w, 3, VFREE_ATOMIC, AREA);
     g_assert_cmpuint(errors(w), ==, 1);
@@ -85,11 +85,9 @@ TEST(what_is_queued_after_its_free_is_an_error,
     g_assert_cmpuint(errors(w), ==, 1);
 }
 
-TEST(what_was_queued_is_freed_by_the_worker,
-     "/vfree/what-was-queued-is-freed-by-the-worker")
+STARTED_TEST(what_was_queued_is_freed_by_the_worker,
+             "/vfree/what-was-queued-is-freed-by-the-worker")
 {
-    g_autoptr(FakeCapture) w = started();
-
     call(w, 2, VFREE_ATOMIC, AREA);
     g_assert_cmpuint(live(w), ==, 1);
     call(w, IN_WORKER, VFREE, AREA);
@@ -98,11 +96,9 @@ TEST(what_was_queued_is_freed_by_the_worker,
     g_assert_cmpuint(counter_of(w, KT_CNT_FREE_DEFERRED), ==, 0);
 }
 
-TEST(an_unknown_area_is_an_invalid_free,
-     "/vfree/an-unknown-area-is-an-invalid-free")
+STARTED_TEST(an_unknown_area_is_an_invalid_free,
+             "/vfree/an-unknown-area-is-an-invalid-free")
 {
-    g_autoptr(FakeCapture) w = started();
-
     call(w, 2, VFREE, AREA + 0x10000);
     call(w, IN_WORKER, VFREE, AREA + 0x20000);
     g_assert_cmpuint(errors(w), ==, 2);
@@ -118,10 +114,9 @@ static void vmap(FakeCapture *w, uint64_t flags)
     leave_kmalloc(w, 0, AREA + 0x10000);
 }
 
-TEST(an_area_that_owns_its_pages_is_a_block,
-     "/vmap/an-area-that-owns-its-pages-is-a-block")
+STARTED_TEST(an_area_that_owns_its_pages_is_a_block,
+             "/vmap/an-area-that-owns-its-pages-is-a-block")
 {
-    g_autoptr(FakeCapture) w = started();
     KtBlock b;
 
     vmap(w, 0x200);
@@ -139,10 +134,8 @@ TEST(an_area_that_owns_its_pages_is_a_block,
     g_assert_cmpuint(errors(w), ==, 0);
 }
 
-TEST(another_area_is_none, "/vmap/another-area-is-none")
+STARTED_TEST(another_area_is_none, "/vmap/another-area-is-none")
 {
-    g_autoptr(FakeCapture) w = started();
-
     vmap(w, 4);
     call(w, 2, VUNMAP, AREA + 0x10000);
     g_assert_cmpuint(live(w), ==, 1);
@@ -150,21 +143,17 @@ TEST(another_area_is_none, "/vmap/another-area-is-none")
 }
 
 /* The kernel removes the area, and its pages are lost. */
-TEST(an_area_of_vmalloc_is_not_for_vunmap,
-     "/vmap/an-area-of-vmalloc-is-not-for-vunmap")
+STARTED_TEST(an_area_of_vmalloc_is_not_for_vunmap,
+             "/vmap/an-area-of-vmalloc-is-not-for-vunmap")
 {
-    g_autoptr(FakeCapture) w = started();
-
     call(w, 2, VUNMAP, AREA);
     g_assert_cmpuint(live(w), ==, 0);
     g_assert_cmpuint(errors(w), ==, 1);
 }
 
 /* Although vmap() made blocks: those have no gfp flags. */
-TEST(vmap_has_no_gfp_flags, "/vmap/has-no-gfp-flags")
+STARTED_TEST(vmap_has_no_gfp_flags, "/vmap/has-no-gfp-flags")
 {
-    g_autoptr(FakeCapture) w = started();
-
     vmap(w, 0x200);
     run_kmalloc(w, BLOCK);
     call(w, 2, VUNMAP, BLOCK);
@@ -176,11 +165,9 @@ TEST(vmap_has_no_gfp_flags, "/vmap/has-no-gfp-flags")
 }
 
 /* What is no area is refused. */
-TEST(a_block_of_kmalloc_is_not_for_vunmap,
-     "/vmap/a-block-of-kmalloc-is-not-for-vunmap")
+STARTED_TEST(a_block_of_kmalloc_is_not_for_vunmap,
+             "/vmap/a-block-of-kmalloc-is-not-for-vunmap")
 {
-    g_autoptr(FakeCapture) w = started();
-
     run_kmalloc(w, BLOCK);
     call(w, 2, VUNMAP, BLOCK);
     g_assert_cmpuint(live(w), ==, 2);
@@ -191,11 +178,9 @@ TEST(a_block_of_kmalloc_is_not_for_vunmap,
 
 /* ---- kvfree_rcu_cb() ----------------------------------------------------- */
 
-TEST(the_callback_frees_what_contains_its_argument,
-     "/rcu-callback/frees-what-contains-its-argument")
+STARTED_TEST(the_callback_frees_what_contains_its_argument,
+             "/rcu-callback/frees-what-contains-its-argument")
 {
-    g_autoptr(FakeCapture) w = started();
-
     run_kmalloc(w, BLOCK);
     call(w, 2, RCU_CALLBACK, BLOCK + 32);
     g_assert_cmpuint(live(w), ==, 1);
@@ -207,11 +192,9 @@ TEST(the_callback_frees_what_contains_its_argument,
 }
 
 /* vfree() follows, with an event of its own. */
-TEST(the_callback_leaves_vmalloc_to_vfree,
-     "/rcu-callback/leaves-vmalloc-to-vfree")
+STARTED_TEST(the_callback_leaves_vmalloc_to_vfree,
+             "/rcu-callback/leaves-vmalloc-to-vfree")
 {
-    g_autoptr(FakeCapture) w = started();
-
     call(w, 2, RCU_CALLBACK, AREA + 32);
     g_assert_cmpuint(live(w), ==, 1);
     call(w, 3, VFREE, AREA);

@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+/* A case with an empty table @s. */
+#define SITES_TEST(fn, path) \
+    TEST_IN(g_autoptr(KtReturnSites), KtReturnSites *s, \
+            kt_return_sites_new(), fn, path)
+ SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A return site is found as soon as it is added, from any thread, and its
  * index never changes.
@@ -7,9 +12,10 @@
 #include "kalloc-tracer/capture/return-sites.h"
 #include "tests/lib/empty-snapshot.h"
 
-TEST(added_once_found_always, "/sites/added-once-found-always")
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtReturnSites, kt_return_sites_free)
+
+SITES_TEST(added_once_found_always, "/sites/added-once-found-always")
 {
-    KtReturnSites *s = kt_return_sites_new();
     bool added;
     uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, KT_SITE_HOOK,
                                         (KtHookId) { 3 }, &added);
@@ -27,12 +33,10 @@ TEST(added_once_found_always, "/sites/added-once-found-always")
     g_assert_cmpuint(
         kt_return_sites_find(s, 0xffffffff81000018, KT_SITE_ANY), ==,
         KT_RETURN_SITE_NONE);
-    kt_return_sites_free(s);
 }
 
-TEST(a_site_is_ready_when_said_so, "/sites/a-site-is-ready-when-said-so")
+SITES_TEST(a_site_is_ready_when_said_so, "/sites/a-site-is-ready-when-said-so")
 {
-    KtReturnSites *s = kt_return_sites_new();
     bool added;
     uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, KT_SITE_HOOK,
                                         (KtHookId) { 0 }, &added);
@@ -42,14 +46,12 @@ TEST(a_site_is_ready_when_said_so, "/sites/a-site-is-ready-when-said-so")
     g_assert_true(kt_return_sites_ready(s, site, KT_SITE_HOOK));
     kt_return_sites_clear(s);
     g_assert_false(kt_return_sites_ready(s, site, KT_SITE_HOOK));
-    kt_return_sites_free(s);
 }
 
 /* A site of call points is one until there are no points; then it is ready for
  * nobody. A site of hooks stays, with its wrapper, whoever added it. */
-TEST(points_end, "/sites/points-end")
+SITES_TEST(points_end, "/sites/points-end")
 {
-    KtReturnSites *s = kt_return_sites_new();
     const uint64_t both = 0xffffffff81000010, point = 0xffffffff81000020;
     uint32_t site;
     bool added;
@@ -73,24 +75,20 @@ TEST(points_end, "/sites/points-end")
     g_assert_false(kt_return_sites_ready(s, site, KT_SITE_POINT));
     kt_return_sites_add(s, point, KT_SITE_POINT, (KtHookId) { 0 }, &added);
     g_assert_true(added);
-    kt_return_sites_free(s);
 }
 
-TEST(a_block_is_known_once_noted, "/sites/a-block-is-known-once-noted")
+SITES_TEST(a_block_is_known_once_noted, "/sites/a-block-is-known-once-noted")
 {
-    KtReturnSites *s = kt_return_sites_new();
-
     g_assert_false(kt_return_sites_may_have_block(s, 0xffffffff81000010));
     kt_return_sites_add_block(s, 0xffffffff81000010);
     g_assert_true(kt_return_sites_may_have_block(s, 0xffffffff81000010));
     kt_return_sites_clear(s);
     g_assert_false(kt_return_sites_may_have_block(s, 0xffffffff81000010));
-    kt_return_sites_free(s);
 }
 
-TEST(a_site_knows_who_returns_there, "/sites/a-site-knows-who-returns-there")
+SITES_TEST(a_site_knows_who_returns_there,
+           "/sites/a-site-knows-who-returns-there")
 {
-    KtReturnSites *s = kt_return_sites_new();
     bool added;
     uint32_t site = kt_return_sites_add(s, 0xffffffff81000010, KT_SITE_HOOK,
                                         (KtHookId) { 3 }, &added);
@@ -102,22 +100,18 @@ TEST(a_site_knows_who_returns_there, "/sites/a-site-knows-who-returns-there")
     g_assert_cmpuint(kt_return_sites_callee(s, 0xffffffff81000018).v, ==, 0);
     kt_return_sites_clear(s);
     g_assert_cmpuint(kt_return_sites_callee(s, 0xffffffff81000010).v, ==, 0);
-    kt_return_sites_free(s);
 }
 
-TEST(address_zero_is_none, "/sites/address-zero-is-none")
+SITES_TEST(address_zero_is_none, "/sites/address-zero-is-none")
 {
-    KtReturnSites *s = kt_return_sites_new();
     bool added;
 
     kt_return_sites_add(s, 0, KT_SITE_HOOK, (KtHookId) { 0 }, &added);
     g_assert_false(added);
-    kt_return_sites_free(s);
 }
 
-TEST(a_full_table_refuses, "/sites/full-table-refuses")
+SITES_TEST(a_full_table_refuses, "/sites/full-table-refuses")
 {
-    KtReturnSites *s = kt_return_sites_new();
     unsigned n = 0;
     bool added;
 
@@ -130,7 +124,6 @@ TEST(a_full_table_refuses, "/sites/full-table-refuses")
     kt_return_sites_clear(s);
     g_assert_cmpuint(kt_return_sites_find(s, 16, KT_SITE_ANY), ==,
                      KT_RETURN_SITE_NONE);
-    kt_return_sites_free(s);
 }
 
 static gpointer add_many(gpointer data)
@@ -147,9 +140,8 @@ static gpointer add_many(gpointer data)
     return NULL;
 }
 
-TEST(threads_agree, "/sites/threads-agree")
+SITES_TEST(threads_agree, "/sites/threads-agree")
 {
-    KtReturnSites *s = kt_return_sites_new();
     GThread *thread[4];
 
     for (int i = 0; i < 4; i++) {
@@ -158,7 +150,6 @@ TEST(threads_agree, "/sites/threads-agree")
     for (int i = 0; i < 4; i++) {
         g_thread_join(thread[i]);
     }
-    kt_return_sites_free(s);
 }
 
 /* ---- states ------------------------------------------------------------- */
@@ -197,11 +188,8 @@ TEST(a_state_has_all, "/sites/state-has-all")
     kt_return_sites_free(to);
 }
 
-TEST(a_state_has_no_more_than_fit, "/sites/state-has-no-more-than-fit")
+SITES_TEST(a_state_has_no_more_than_fit, "/sites/state-has-no-more-than-fit")
 {
-    KtReturnSites *s = kt_return_sites_new();
-
     check_most(unpack, s, 1 << 17, "the number of return sites is 131073, at "
                "most 131072 is possible");
-    kt_return_sites_free(s);
 }

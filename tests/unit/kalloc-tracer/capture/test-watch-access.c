@@ -32,10 +32,8 @@ static void check_refused(const FakeCapture *w)
     g_assert_false(has_callback());
 }
 
-TEST(test_wanted_before, "/watch-access/wanted-before")
+CAPTURE_TEST(test_wanted_before, "/watch-access/wanted-before")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     kt_access_arm(w->t, &(KtAccessSpec) { 0 });
     g_assert_true(info_of(w).wanted);
     g_assert_null(info_of(w).why_not);
@@ -47,10 +45,8 @@ TEST(test_wanted_before, "/watch-access/wanted-before")
     check_refused(w);
 }
 
-TEST(test_wanted_later, "/watch-access/wanted-later")
+CAPTURE_TEST(test_wanted_later, "/watch-access/wanted-later")
 {
-    g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
-
     test_qemu_run(START);
     g_assert_false(has_callback());
     kt_access_arm(w->t, &(KtAccessSpec) { 0 });

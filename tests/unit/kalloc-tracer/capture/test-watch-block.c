@@ -64,9 +64,12 @@ static FakeCapture *begin(void)
     return w;
 }
 
-TEST(test_bytes, "/watch-block/bytes")
+/* A case with a capture @w that has begun. */
+#define BEGUN_TEST(fn, path) \
+    TEST_IN(g_autoptr(FakeCapture), FakeCapture *w, begin(), fn, path)
+
+BEGUN_TEST(test_bytes, "/watch-block/bytes")
 {
-    g_autoptr(FakeCapture) w = begin();
     KtBlockAccess a;
 
     g_assert_false(test_qemu_traps(BLOCK));
@@ -90,10 +93,8 @@ TEST(test_bytes, "/watch-block/bytes")
     g_assert_true(a.va == BLOCK + 60 && a.len == 4);
 }
 
-TEST(test_stop, "/watch-block/stop")
+BEGUN_TEST(test_stop, "/watch-block/stop")
 {
-    g_autoptr(FakeCapture) w = begin();
-
     watch(w);
     touch(PC, BLOCK, 3, false);
     kt_tracer_set_enabled(w->t, false);
@@ -107,10 +108,8 @@ TEST(test_stop, "/watch-block/stop")
 }
 
 /* Both pages of a block that is on two are trapped. */
-TEST(test_pages, "/watch-block/pages")
+BEGUN_TEST(test_pages, "/watch-block/pages")
 {
-    g_autoptr(FakeCapture) w = begin();
-
     g_assert_true(kt_block_watch_start(
         w->t, &(KtBlockWatchSpec) { .va = BLOCK + PAGE - 8, .len = 16,
                                     .ring = 16 }, NULL));
@@ -136,10 +135,8 @@ TEST(test_half, "/watch-block/half")
 }
 
 /* A frame of an exception, that no instruction pushed. */
-TEST(test_unknown, "/watch-block/unknown")
+BEGUN_TEST(test_unknown, "/watch-block/unknown")
 {
-    g_autoptr(FakeCapture) w = begin();
-
     watch(w);
     touch(0, BLOCK, 3, true);
     g_assert_cmpuint(info_of(w).records, ==, 0);
@@ -147,10 +144,8 @@ TEST(test_unknown, "/watch-block/unknown")
 }
 
 /* The block is still watched after its free. */
-TEST(test_allocator, "/watch-block/allocator")
+BEGUN_TEST(test_allocator, "/watch-block/allocator")
 {
-    g_autoptr(FakeCapture) w = begin();
-
     watch(w);
     run_kfree(w, BLOCK);
     touch(KFREE + 8, BLOCK + 32, 3, true);
@@ -161,9 +156,8 @@ TEST(test_allocator, "/watch-block/allocator")
 }
 
 /* memset(BLOCK - 16, 0, 48) stores its end first. */
-TEST(test_range, "/watch-block/range")
+BEGUN_TEST(test_range, "/watch-block/range")
 {
-    g_autoptr(FakeCapture) w = begin();
     KtBlockAccess a;
 
     watch(w);
@@ -181,10 +175,8 @@ TEST(test_range, "/watch-block/range")
     g_assert_cmphex(first_frame(w, a.stack), ==, MEMSET);
 }
 
-TEST(test_boots, "/watch-block/boots")
+BEGUN_TEST(test_boots, "/watch-block/boots")
 {
-    g_autoptr(FakeCapture) w = begin();
-
     watch(w);
     test_qemu_reset();
     g_assert_false(info_of(w).on);

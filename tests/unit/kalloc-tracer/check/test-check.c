@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/check/exam.h"
 #include "kalloc-tracer/model/map-node.h"
@@ -487,9 +488,7 @@ TEST(counts_what_it_examines, "/check/counts")
     KtStats s;
 
     check(&w);
-    kt_query_begin(w.t);
-    kt_query_stats(w.t, &s);
-    kt_query_end(w.t);
+    s = tracer_stats(w.t);
     g_assert_cmpuint(w.report.blocks, ==, s.live_blocks + s.freed_blocks);
     g_assert_cmpuint(w.report.history, ==, 100);
     g_assert_cmpuint(w.report.errors, ==, 1);

@@ -90,7 +90,7 @@ TEST(cut_stacks, "/stack-rules/cut-stacks")
 TEST(interrupts, "/stack-rules/interrupts")
 {
     g_autoptr(KtStackRules) r = kt_stack_rules_new(NULL, KT_MEM_FAULTS);
-    GsKernel *k = kernel(0, here.module);
+    g_autoptr(GsKernel) k = kernel(0, here.module);
     uint64_t one[] = {
         0xffffffff81001010, 0xffffffff81004010, 0xffffffff81005010,
         0xffffffff81003010,
@@ -105,7 +105,6 @@ TEST(interrupts, "/stack-rules/interrupts")
     g_assert_cmphex(f.hash, ==, kt_stack_rules_facts(r, k, &t).hash);
     g_assert_false(f.rules >> interrupted & 1);
     g_assert_false(f.cut);
-    gs_kernel_free(k);
 }
 
 TEST(rules, "/stack-rules/rules")

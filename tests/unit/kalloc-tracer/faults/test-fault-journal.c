@@ -235,9 +235,8 @@ static bool read_bytes(const uint8_t *bytes, size_t len, char **text)
 
 /* A frame that is cut anywhere is refused. With any byte changed, the frame is
  * read or refused, and the printed log has no control characters. */
-TEST(test_damaged, "/fault-journal/damaged")
+FAULT_TEST(test_damaged, "/fault-journal/damaged")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     g_autoptr(GByteArray) bytes = NULL;
 
     make_faults(w);

@@ -10,9 +10,8 @@
 #include "tests/lib/fault-calls.h"
 #include "tests/lib/test-main.h"
 
-TEST(functions, "/fault-points/functions")
+FAULT_TEST(functions, "/fault-points/functions")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     uint64_t value;
 
     fault_add_spec(w, &(KtFaultSpec) { .what = "device_add",
@@ -22,9 +21,8 @@ TEST(functions, "/fault-points/functions")
 }
 
 /* kfree() is of the set, and cannot fail. */
-TEST(sets, "/fault-points/sets")
+FAULT_TEST(sets, "/fault-points/sets")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     uint64_t value;
 
     fault_add_spec(w, &(KtFaultSpec) { .what = "@common_mm" });
@@ -43,9 +41,8 @@ TEST(sets, "/fault-points/sets")
 }
 
 /* A set that was named before the kernel was found. */
-TEST(early_sets, "/fault-points/early-sets")
+FAULT_TEST(early_sets, "/fault-points/early-sets")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     g_autoptr(GError) err = NULL;
 
     kt_call_points_end_boot(w->points);
@@ -70,10 +67,8 @@ static void refused(FaultWorld *w, const KtFaultSpec *spec, const char *why)
     g_assert_cmpuint(fault_rule(w).id, ==, 0);
 }
 
-TEST(bad_rules, "/fault-points/bad-rules")
+FAULT_TEST(bad_rules, "/fault-points/bad-rules")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
-
     refused(w, &(KtFaultSpec) { .what = "device_ad" }, "near it: device_add");
     refused(w, &(KtFaultSpec) { .what = "device_add" }, "add --return VALUE");
     refused(w, &(KtFaultSpec) { .what = "vmalloc" }, "none of the functions");

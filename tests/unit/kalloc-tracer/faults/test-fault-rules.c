@@ -46,9 +46,8 @@ TEST(conditions, "/fault-rules/conditions")
     }
 }
 
-TEST(caches, "/fault-rules/caches")
+FAULT_TEST(caches, "/fault-rules/caches")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     uint64_t value;
 
     fault_add(w, "cache(\"den*\") && size == 192");
@@ -59,10 +58,8 @@ TEST(caches, "/fault-rules/caches")
     g_assert_cmpuint(fault_rule(w).unknown, ==, 1);
 }
 
-TEST(unknown_is_counted, "/fault-rules/unknown-is-counted")
+FAULT_TEST(unknown_is_counted, "/fault-rules/unknown-is-counted")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
-
     fault_add(w, "arg7 || 1 / 0");
     fault_call(w, 0);
     fault_clear(w);
@@ -74,9 +71,8 @@ TEST(unknown_is_counted, "/fault-rules/unknown-is-counted")
 }
 
 /* Each stack has its own n; the seed decides, not the order of stacks. */
-TEST(numbers_of_stacks, "/fault-rules/numbers-of-stacks")
+FAULT_TEST(numbers_of_stacks, "/fault-rules/numbers-of-stacks")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     g_autofree char *one = NULL, *two = NULL, *other = NULL;
 
     fault_add(w, "n == 2");
@@ -102,10 +98,8 @@ TEST(numbers_of_stacks, "/fault-rules/numbers-of-stacks")
 
 /* ---- filters and refusals ----------------------------------------------- */
 
-TEST(filters, "/fault-rules/filters")
+FAULT_TEST(filters, "/fault-rules/filters")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
-
     fault_add_spec(w, &(KtFaultSpec) { .what = "kmalloc",
                                        .module = "ka_test" });
     g_assert_true(fault_call(w, 0));
@@ -119,10 +113,8 @@ TEST(filters, "/fault-rules/filters")
     g_assert_cmpuint(fault_rule(w).calls, ==, 1);
 }
 
-TEST(inner_calls, "/fault-rules/inner-calls")
+FAULT_TEST(inner_calls, "/fault-rules/inner-calls")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
-
     fault_add(w, NULL);
     g_assert_false(fault_call(w, KMALLOC + 0x20));
     g_assert_cmpuint(fault_rule(w).calls, ==, 0);
@@ -134,10 +126,8 @@ TEST(inner_calls, "/fault-rules/inner-calls")
     g_assert_cmpuint(fault_rule(w).done, ==, 0);
 }
 
-TEST(refusals, "/fault-rules/refusals")
+FAULT_TEST(refusals, "/fault-rules/refusals")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
-
     w->state = 1;
     fault_add(w, NULL);
     g_assert_false(fault_call(w, 0));
@@ -186,9 +176,8 @@ TEST(panics, "/fault-rules/panics")
 
 /* ---- the log ------------------------------------------------------------ */
 
-TEST(records, "/fault-rules/records")
+FAULT_TEST(records, "/fault-rules/records")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     g_autofree char *command = NULL;
     KtFaultRecord r;
     char comm[17];
@@ -218,9 +207,8 @@ TEST(records, "/fault-rules/records")
 }
 
 /* The condition of a record's command selects that call, and no other. */
-TEST(commands_repeat, "/fault-rules/commands-repeat")
+FAULT_TEST(commands_repeat, "/fault-rules/commands-repeat")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     g_autofree char *got = NULL, *command = NULL, *again = NULL;
     const char *condition;
     KtFaultRecord r;
@@ -240,9 +228,8 @@ TEST(commands_repeat, "/fault-rules/commands-repeat")
     }
 }
 
-TEST(only_logged, "/fault-rules/only-logged")
+FAULT_TEST(only_logged, "/fault-rules/only-logged")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     KtFaultRecord r;
 
     fault_add_spec(w, &(KtFaultSpec) { .what = "kmalloc",
@@ -261,9 +248,8 @@ static void on_warning(const char *line)
     warnings++;
 }
 
-TEST(full_log, "/fault-rules/full-log")
+FAULT_TEST(full_log, "/fault-rules/full-log")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     bool full;
 
     kt_faults_set_warn(w->t, on_warning);
@@ -290,9 +276,8 @@ static bool count_stack(const KtFaultStack *s, void *opaque)
     return true;
 }
 
-TEST(stacks, "/fault-rules/stacks")
+FAULT_TEST(stacks, "/fault-rules/stacks")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     uint64_t n = 0;
 
     fault_add(w, NULL);
@@ -307,9 +292,8 @@ TEST(stacks, "/fault-rules/stacks")
 /* ---- boots -------------------------------------------------------------- */
 
 /* Rules are there before the kernel, and count anew at each boot. */
-TEST(boots, "/fault-rules/boots")
+FAULT_TEST(boots, "/fault-rules/boots")
 {
-    g_autoptr(FaultWorld) w = fault_world_new();
     g_autoptr(GError) err = NULL;
 
     kt_call_points_end_boot(w->points);

@@ -58,14 +58,13 @@ TEST(presence_decides, "/hooks/presence-decides")
 TEST(slide_moves_all, "/hooks/slide-moves-all")
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);
-    KtHooks *h;
+    g_autoptr(KtHooks) h = NULL;
 
     gs_kernel_set_slide(k, 0x1e00000);
     h = kt_hooks_resolve(table, k, false);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff82e01100).v, ==,
                      id_of("kfree").v);
     g_assert_cmpuint(kt_hooks_at(h, 0xffffffff81001100).v, ==, 0);
-    kt_hooks_free(h);
 }
 
 TEST(blocks_of_the_page_before_are_wanted,

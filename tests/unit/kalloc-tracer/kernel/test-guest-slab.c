@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtGuest, kt_guest_free)
+
 #define BASE  0xffff888000000000ull
 #define PAGES (BASE + 4096)         /* the struct pages */
 #define CACHE (BASE + 0x100)
@@ -38,9 +40,9 @@ static void check_slab(unsigned heads, unsigned page, uint64_t cache,
                        uint64_t slab)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
-    KtTracer *t = kt_tracer_new(&config, NULL);
-    GsKernel *k = kernel_without_types();
-    KtGuest *g = kt_guest_new(k, t, view);
+    g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
+    g_autoptr(GsKernel) k = kernel_without_types();
+    g_autoptr(KtGuest) g = kt_guest_new(k, t, view);
 
     g->at.slab_cache = 24;
     g->at.page_head = 8;
@@ -51,9 +53,6 @@ static void check_slab(unsigned heads, unsigned page, uint64_t cache,
     g_assert_cmphex(kt_guest_object_cache(g, BASE + page * 4096 + 64), ==,
                     slab);
     g_assert_cmpint(kt_guest_has_direct_map(g), ==, !heads);
-    kt_guest_free(g);
-    gs_kernel_free(k);
-    kt_tracer_free(t);
 }
 
 static void check(unsigned heads, unsigned page, uint64_t cache)
@@ -121,9 +120,9 @@ TEST(page_is_no_slab_by_any_head, "/guest-slab/page-is-no-slab-by-any-head")
     };
     const uint64_t cache = CACHE;
     KtConfig config = KT_CONFIG_DEFAULT;
-    KtTracer *t = kt_tracer_new(&config, NULL);
-    GsKernel *k = kernel_without_types();
-    KtGuest *g = kt_guest_new(k, t, view);
+    g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
+    g_autoptr(GsKernel) k = kernel_without_types();
+    g_autoptr(KtGuest) g = kt_guest_new(k, t, view);
 
     g->at.slab_cache = 24;
     g->at.page_heads = 1 << 1 | 1 << 6;
@@ -142,9 +141,6 @@ TEST(page_is_no_slab_by_any_head, "/guest-slab/page-is-no-slab-by-any-head")
                         rows[i].answers);
         g_assert_cmpuint(id.v, ==, rows[i].id);
     }
-    kt_guest_free(g);
-    gs_kernel_free(k);
-    kt_tracer_free(t);
 }
 
 /* The layouts that are left are in a snapshot. @layout: the greatest number */

@@ -15,6 +15,8 @@
 #include <bpf/btf.h>
 #include <string.h>
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtGuest, kt_guest_free)
+
 #define BASE 0xffff888000000000ull
 #define IMAGE 0xffffffff81000000ull     /* maps the first page, too */
 #define PAGES 2
@@ -73,8 +75,8 @@ static KtGuest *guest_without_types(KtTracer **t)
 
 TEST(reads_cross_pages, "/guest/reads-cross-pages")
 {
-    KtTracer *t;
-    KtGuest *g = guest_without_types(&t);
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_without_types(&t);
     uint8_t got[16];
     uint64_t word;
 
@@ -85,14 +87,12 @@ TEST(reads_cross_pages, "/guest/reads-cross-pages")
     g_assert_cmpmem(got, sizeof(got), memory + 4088, sizeof(got));
     g_assert_true(kt_guest_u64(g, BASE + 4092, &word));
     g_assert_cmpmem(&word, sizeof(word), memory + 4092, sizeof(word));
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 TEST(reads_stop_where_memory_ends, "/guest/reads-stop-where-memory-ends")
 {
-    KtTracer *t;
-    KtGuest *g = guest_without_types(&t);
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_without_types(&t);
     uint8_t got[16];
     uint64_t word;
 
@@ -101,8 +101,6 @@ TEST(reads_stop_where_memory_ends, "/guest/reads-stop-where-memory-ends")
     g_assert_false(kt_guest_read(g, BASE - 1, got, 1));
     g_assert_false(kt_guest_read(g, UINT64_MAX - 3, got, sizeof(got)));
     g_assert_false(kt_guest_u64(g, BASE + sizeof(memory) - 4, &word));
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 /* Pointers in memory and in the register of the task have no tags, if the
@@ -143,8 +141,8 @@ static uint32_t task_of(KtGuest *g, KtGuestCpu *cpu)
 TEST(nothing_is_guessed_without_types,
      "/guest/nothing-is-guessed-without-types")
 {
-    KtTracer *t;
-    KtGuest *g = guest_without_types(&t);
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_without_types(&t);
     KtGuestCpu cpu = { 0 };
 
     g_assert_cmpuint(task_of(g, &cpu), ==, 0);
@@ -153,8 +151,6 @@ TEST(nothing_is_guessed_without_types,
     g_assert_null(kt_guest_cache(g, &cpu, 0));
     g_assert_cmphex(kt_guest_cache_of(g, BASE), ==, 0);
     kt_guest_object_freed(g, (KtCacheId) { 0 }, BASE);
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 /* What a guest has learned, as bytes. */
@@ -183,8 +179,8 @@ TEST(what_was_learned_survives_a_snapshot,
     g_autoptr(GByteArray) first = g_byte_array_new();
     g_autoptr(GByteArray) again = NULL;
     g_autofree char *line = NULL;
-    KtTracer *t;
-    KtGuest *g = guest_without_types(&t);
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_without_types(&t);
     GsBytes u;
 
     pack_by_hand(&GS_OUT(first), 96);
@@ -198,16 +194,14 @@ TEST(what_was_learned_survives_a_snapshot,
                     "page.slab_cache=8 page.bytes=64");
     again = pack_learned(g);
     g_assert_cmpmem(again->data, again->len, first->data, first->len);
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 TEST(damaged_snapshot_teaches_nothing,
      "/guest/damaged-snapshot-teaches-nothing")
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-    KtTracer *t;
-    KtGuest *g = guest_without_types(&t);
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_without_types(&t);
     KtGuestCpu cpu = { 0 };
     GsBytes u;
 
@@ -217,8 +211,6 @@ TEST(damaged_snapshot_teaches_nothing,
     g_assert_false(gs_bytes_ok(&u));
     g_assert_null(kt_guest_cache(g, &cpu, BASE));
     g_assert_null(kt_guest_learned(g));
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 /* struct task_struct { char comm[16]; struct { struct { ... int pid; }; }; },
@@ -248,8 +240,8 @@ TEST(task_is_read_where_types_have_it,
      "/guest/task-is-read-where-types-have-it")
 {
     const uint32_t pid = 42;
-    KtTracer *t;
-    KtGuest *g = guest_with_types(task_types(2, 16 * 8), &t);
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_with_types(task_types(2, 16 * 8), &t);
     KtGuestCpu cpu = { 0 };
     char comm[17];
     uint32_t got;
@@ -263,8 +255,6 @@ TEST(task_is_read_where_types_have_it,
                                  comm));
     g_assert_cmpuint(got, ==, pid);
     g_assert_cmpstr(comm, ==, "init");
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 /* Eight nested structs of almost 512 MiB: the sum of the offsets would overflow
@@ -420,8 +410,8 @@ TEST(task_of_a_kernel_for_one_cpu, "/guest/task-of-a-kernel-for-one-cpu")
 TEST(caches_as_told, "/guest/caches-as-told")
 {
     const KtCacheLayout at = { .name = 8, .size = 16, .size_bytes = 2 };
-    KtTracer *t;
-    KtGuest *g = guest_without_types(&t);
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_without_types(&t);
     KtGuestCpu cpu = { 0 };
     const KtGuestCache *c;
     KtCacheInfo info;
@@ -444,8 +434,6 @@ TEST(caches_as_told, "/guest/caches-as-told")
     g_assert_cmpuint(c->id.v, !=, first.v);     /* same name, other cache */
     g_assert_null(kt_guest_cache(g, &cpu, BASE - 4096));
     g_assert_cmpuint(task_of(g, &cpu), ==, 0);
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 /* The profile has neither name nor size: caches are distinguished by
@@ -453,8 +441,8 @@ TEST(caches_as_told, "/guest/caches-as-told")
 TEST(caches_without_a_name, "/guest/caches-without-a-name")
 {
     const KtCacheLayout at = { KT_NO_MEMBER, KT_NO_MEMBER, 4 };
-    KtTracer *t;
-    KtGuest *g = guest_without_types(&t);
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_without_types(&t);
     KtGuestCpu cpu = { 0 };
     KtCacheInfo info;
     KtCacheId first;
@@ -466,8 +454,6 @@ TEST(caches_without_a_name, "/guest/caches-without-a-name")
     g_assert_true(kt_tracer_cache(t, first, &info));
     g_assert_cmpstr(info.name, ==, "");
     g_assert_cmpuint(info.size, ==, 0);
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 /* struct kmem_cache { char *name; int object_size, size; } */
@@ -488,8 +474,8 @@ static struct btf *cache_types(void)
  * is another cache. */
 TEST(boot_cache_has_one_copy, "/guest/boot-cache-has-one-copy")
 {
-    KtTracer *t;
-    KtGuest *g = guest_with_types(cache_types(), &t);
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_with_types(cache_types(), &t);
     KtGuestCpu cpu = { 0 };
 
     memset(memory, 0, sizeof(memory));
@@ -504,8 +490,6 @@ TEST(boot_cache_has_one_copy, "/guest/boot-cache-has-one-copy")
                          i + 1);
     }
     g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE)->id.v, ==, 1);
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 /* An object begins behind the red zone of its slot: it has the rest. A pad that
@@ -517,8 +501,8 @@ TEST(slot_begins_before_its_object, "/guest/slot-begins-before-its-object")
     } cases[] = { { 0, 96 }, { 24, 72 }, { 32, 64 }, { 33, 96 }, { 97, 96 },
                   { UINT32_MAX, 96 } };
     struct btf *b = cache_types();
-    KtTracer *t;
-    KtGuest *g;
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = NULL;
 
     btf__add_field(b, "red_left_pad", btf__find_by_name(b, "int"), 128, 0);
     g = guest_with_types(b, &t);
@@ -535,8 +519,6 @@ TEST(slot_begins_before_its_object, "/guest/slot-begins-before-its-object")
         g_assert_cmpuint(c->object_size, ==, 64);
         g_assert_cmpuint(c->size, ==, cases[i].size);
     }
-    kt_guest_free(g);
-    kt_tracer_free(t);
 }
 
 int main(int argc, char **argv)

@@ -93,11 +93,15 @@ static Found look(KtFinder *f, uint64_t va)
     return found;
 }
 
+/* A case with a finder @f for x86-64. */
+#define FINDER_TEST(fn, path) \
+    TEST_IN(g_autoptr(KtFinder), KtFinder *f, \
+            kt_finder_new(gs_arch_nth(0), NULL, view), fn, path)
+
 /* ---- in memory ---------------------------------------------------------- */
 
-TEST(the_first_block_tells, "/find/the-first-block-tells")
+FINDER_TEST(the_first_block_tells, "/find/the-first-block-tells")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     GsSymbol sym;
     Found found;
 
@@ -116,28 +120,23 @@ TEST(the_first_block_tells, "/find/the-first-block-tells")
     g_assert_false(gs_kernel_is_text(found.k, RODATA));
 }
 
-TEST(any_part_of_it, "/find/any-part-of-it")
+FINDER_TEST(any_part_of_it, "/find/any-part-of-it")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
-
     map_kernel();
     g_assert_nonnull(look(f, RODATA + HUGE - 1).k);
 }
 
 /* The kernel has freed some of its memory: the rest is enough. */
-TEST(a_page_is_gone, "/find/a-page-is-gone")
+FINDER_TEST(a_page_is_gone, "/find/a-page-is-gone")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
-
     map_kernel();
     memory.hole = BASE + 0x10000;
     g_assert_nonnull(look(f, BASE).k);
 }
 
-TEST(user_and_module_addresses_are_not_looked_at, "/find/other-addresses")
+FINDER_TEST(user_and_module_addresses_are_not_looked_at,
+            "/find/other-addresses")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
-
     map_kernel();
     memory.views = 0;
     g_assert_null(look(f, 0x401000).k);
@@ -146,10 +145,8 @@ TEST(user_and_module_addresses_are_not_looked_at, "/find/other-addresses")
     g_assert_cmpuint(memory.views, ==, 0);
 }
 
-TEST(says_why_not, "/find/says-why-not")
+FINDER_TEST(says_why_not, "/find/says-why-not")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
-
     g_assert_null(kt_finder_why_not(f));
     map_nothing_known();
     g_assert_null(look(f, BASE).k);
@@ -161,9 +158,8 @@ TEST(says_why_not, "/find/says-why-not")
 }
 
 /* Other code ran there before: then slab_state says if the map is complete. */
-TEST(found_late, "/find/late")
+FINDER_TEST(found_late, "/find/late")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     Found found;
 
     map_nothing_known();
@@ -182,9 +178,8 @@ TEST(found_late, "/find/late")
     g_assert_false(found.complete);
 }
 
-TEST(gives_up, "/find/gives-up")
+FINDER_TEST(gives_up, "/find/gives-up")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     unsigned looks = 0;
 
     map_nothing_known();
@@ -513,9 +508,8 @@ TEST(a_plain_kernel_where_it_is_linked, "/find/a-plain-kernel")
 }
 
 /* kexec: the old kernel still runs, until another one is at its address. */
-TEST(after_kexec, "/find/after-kexec")
+FINDER_TEST(after_kexec, "/find/after-kexec")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     GsKernel *before;
     uint32_t up = 3;
 
@@ -534,9 +528,8 @@ TEST(after_kexec, "/find/after-kexec")
 /* ---- a loaded snapshot -------------------------------------------------- */
 
 /* A snapshot was loaded, and all vCPUs are in user mode. */
-TEST(known_without_a_look, "/find/known-without-a-look")
+FINDER_TEST(known_without_a_look, "/find/known-without-a-look")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     GsKernel *before;
     KtKernelAt at;
 
@@ -554,9 +547,8 @@ TEST(known_without_a_look, "/find/known-without-a-look")
     kt_kernel_at_clear(&at);
 }
 
-TEST(not_another_one, "/find/not-another-one")
+FINDER_TEST(not_another_one, "/find/not-another-one")
 {
-    g_autoptr(KtFinder) f = kt_finder_new(gs_arch_nth(0), NULL, view);
     KtKernelAt at;
 
     map_kernel();

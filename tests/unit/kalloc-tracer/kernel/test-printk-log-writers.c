@@ -37,7 +37,7 @@ TEST(test_two_writers, "/printk-log-writers/two-writers")
 {
     KtPrintkWriter a, b;
     PwRecord ra = printk_by(10, "a"), rb = printk_by(20, "b");
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     a = writer(&x, 10, 0);
@@ -50,7 +50,6 @@ TEST(test_two_writers, "/printk-log-writers/two-writers")
     printk_world_read(&x, &a, a.us);
     check_writer(&x, 0, &a);
     check_writer(&x, 1, &b);
-    printk_world_deinit(&x);
 }
 
 /* A line from before the call is not the caller's, although the pid is. */
@@ -58,7 +57,7 @@ TEST(test_older_line, "/printk-log-writers/older-line")
 {
     PwRecord r = printk_by(10, "old");
     KtPrintkWriter a;
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     pw_store(x.w, &r);
@@ -70,7 +69,6 @@ TEST(test_older_line, "/printk-log-writers/older-line")
     a = writer(&x, 10, 0);
     printk_world_read(&x, &a, a.us);
     check_writer(&x, 0, NULL);
-    printk_world_deinit(&x);
 }
 
 /* An interrupt of the writer's CPU stores a line before the writer returns. */
@@ -79,7 +77,7 @@ TEST(test_interrupt, "/printk-log-writers/interrupt")
     PwRecord task = printk_by(10, "task");
     PwRecord irq = printk_by(KT_LOG_CALLER_CPU | 2, "irq");
     KtPrintkWriter a, b;
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     a = writer(&x, 10, 2);
@@ -94,7 +92,6 @@ TEST(test_interrupt, "/printk-log-writers/interrupt")
     printk_world_read(&x, &a, a.us);
     check_writer(&x, 0, &a);
     check_writer(&x, 1, &b);
-    printk_world_deinit(&x);
 }
 
 /* A line is continued; it becomes readable when the next line begins. */
@@ -103,7 +100,7 @@ TEST(test_continuation, "/printk-log-writers/continuation")
     PwRecord first = printk_by(10, "begin"), other = printk_by(20, "other");
     KtPrintkWriter a, b;
     uint64_t id;
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     a = writer(&x, 10, 0);
@@ -124,7 +121,6 @@ TEST(test_continuation, "/printk-log-writers/continuation")
     g_assert_cmpstr(printk_world_lines(&x), ==, "0:begin, the end 1:other");
     check_writer(&x, 0, &a);
     check_writer(&x, 1, &b);
-    printk_world_deinit(&x);
 }
 
 /* A record of vCPU 0 is not finished. Later writers return meanwhile, one of
@@ -135,7 +131,7 @@ TEST(test_blocked, "/printk-log-writers/blocked")
     PwRecord rc = printk_by(30, "c");
     KtPrintkWriter a, b, c;
     uint64_t id;
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init_of(&x, pw_new(9, 16, true), true);
     a = writer(&x, 10, 0);
@@ -158,7 +154,6 @@ TEST(test_blocked, "/printk-log-writers/blocked")
     for (unsigned i = 2; i < 500; i++) {
         g_assert_true(printk_world_line(&x, i).flags & KT_LOG_SEEN);
     }
-    printk_world_deinit(&x);
 }
 
 /* vCPU 0 does not finish its record, nor vCPU 3, which has taken an id and not
@@ -170,7 +165,7 @@ TEST(test_blocked_far, "/printk-log-writers/blocked-far")
     PwRecord rd = printk_by(40, "d");
     KtPrintkWriter b;
     uint64_t id, last;
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init_of(&x, pw_new(9, 16, true), true);
     id = pw_reserve(x.w, &ra);
@@ -188,5 +183,4 @@ TEST(test_blocked_far, "/printk-log-writers/blocked-far")
     while (printk_world_read(&x, NULL, 1)) {
     }
     check_writer(&x, 300, &b);
-    printk_world_deinit(&x);
 }

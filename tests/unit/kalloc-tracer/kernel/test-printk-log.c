@@ -16,7 +16,7 @@
 
 TEST(test_fields, "/printk-log/fields")
 {
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
     KtLogLine l;
 
     printk_world_init(&x);
@@ -44,14 +44,13 @@ TEST(test_fields, "/printk-log/fields")
     g_assert_cmpuint(l.facility, ==, 1);
     g_assert_cmpuint(l.level, ==, 7);
     g_assert_cmpuint(printk_world_line(&x, 2).len, ==, 0);
-    printk_world_deinit(&x);
 }
 
 /* Both arrays wrap many times; each record is read before it is overwritten. */
 TEST(test_wraps, "/printk-log/wraps")
 {
     g_autoptr(GString) want = g_string_new(NULL);
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     for (unsigned i = 0; i < 300; i++) {
@@ -68,13 +67,12 @@ TEST(test_wraps, "/printk-log/wraps")
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LOST), ==, 0);
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LINES), ==, 300);
     g_assert_true(!strcmp(printk_world_lines(&x), want->str));
-    printk_world_deinit(&x);
 }
 
 /* 16 records have room; those that were overwritten are counted once. */
 TEST(test_lost, "/printk-log/lost")
 {
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     for (unsigned i = 0; i < 40; i++) {
@@ -91,14 +89,13 @@ TEST(test_lost, "/printk-log/lost")
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LINES) +
                      kt_tracer_counter(x.t, KT_CNT_LOG_LOST), ==, 140);
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LOST), >, 100);
-    printk_world_deinit(&x);
 }
 
 /* The text ring is smaller than the records need: some have lost theirs. */
 TEST(test_lost_text, "/printk-log/lost-text")
 {
     g_autofree char *text = g_strnfill(200, 't');
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     for (unsigned i = 0; i < 10; i++) {
@@ -109,12 +106,11 @@ TEST(test_lost_text, "/printk-log/lost-text")
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LINES) +
                      kt_tracer_counter(x.t, KT_CNT_LOG_LOST), ==, 10);
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_BAD), ==, 0);
-    printk_world_deinit(&x);
 }
 
 TEST(test_batches, "/printk-log/batches")
 {
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init_of(&x, pw_new(9, 16, true), true);
     for (unsigned i = 0; i < 400; i++) {
@@ -126,7 +122,6 @@ TEST(test_batches, "/printk-log/batches")
     while (printk_world_read(&x, NULL, 1)) {
     }
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LINES), ==, 400);
-    printk_world_deinit(&x);
 }
 
 /* ---- records that a CPU has not finished --------------------------------- */
@@ -135,7 +130,7 @@ TEST(test_batches, "/printk-log/batches")
 TEST(test_stuck, "/printk-log/stuck")
 {
     PwRecord r = printk_by(1, "late");
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
     uint64_t id;
 
     printk_world_init(&x);
@@ -154,7 +149,6 @@ TEST(test_stuck, "/printk-log/stuck")
     printk_world_read(&x, NULL, 1300000);
     g_assert_cmpstr(printk_world_lines(&x), ==, "0:a 2:c 3:d 1:late");
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LOST), ==, 0);
-    printk_world_deinit(&x);
 }
 
 /* The VM is stopped, as after a panic: nothing is waited for. A record that is
@@ -162,7 +156,7 @@ TEST(test_stuck, "/printk-log/stuck")
 TEST(test_never_finished, "/printk-log/never-finished")
 {
     PwRecord r = printk_by(1, "never");
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
     GsMem mem;
 
     printk_world_init(&x);
@@ -177,7 +171,6 @@ TEST(test_never_finished, "/printk-log/never-finished")
     }
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LINES), ==, 21);
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LOST), ==, 1);
-    printk_world_deinit(&x);
 }
 
 /* The writer takes the record back while its text is copied. */
@@ -192,7 +185,7 @@ static void take_back(PrintkWriter *w, uint64_t va, size_t len)
 
 TEST(test_torn, "/printk-log/torn")
 {
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     pw_print(x.w, "0000");
@@ -202,7 +195,6 @@ TEST(test_torn, "/printk-log/torn")
     printk_world_read(&x, NULL, 1);
     g_assert_null(x.w->on_read);
     g_assert_null(strchr(printk_world_lines(&x), '#'));
-    printk_world_deinit(&x);
 }
 
 /* ---- hostile rings ------------------------------------------------------- */
@@ -211,7 +203,7 @@ TEST(test_torn, "/printk-log/torn")
 static void check_spoiled(uint64_t va_of(const PrintkWriter *w, uint64_t id),
                           unsigned at, uint64_t value, size_t len)
 {
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
     uint64_t id;
 
     printk_world_init(&x);
@@ -224,7 +216,6 @@ static void check_spoiled(uint64_t va_of(const PrintkWriter *w, uint64_t id),
     g_assert_cmpstr(printk_world_lines(&x), ==, "0:a 2:c 3:d");
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_BAD), ==, 1);
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LOST), ==, 1);
-    printk_world_deinit(&x);
 }
 
 TEST(test_spoiled_record, "/printk-log/spoiled-record")
@@ -280,7 +271,7 @@ TEST(test_spoiled_ring, "/printk-log/spoiled-ring")
 
 TEST(test_moved, "/printk-log/moved")
 {
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     pw_store(x.w, &(PwRecord) { .text = "a", .len = 1, .ns = 1 });
@@ -293,13 +284,12 @@ TEST(test_moved, "/printk-log/moved")
     pw_publish(x.w);
     printk_world_read(&x, NULL, 1);
     g_assert_cmpstr(printk_world_lines(&x), ==, "0:a 1:b 2:c");
-    printk_world_deinit(&x);
 }
 
 /* The first records were overwritten before the move: numbers change. */
 TEST(test_moved_with_others, "/printk-log/moved-with-others")
 {
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init(&x);
     for (unsigned i = 0; i < 20; i++) {
@@ -315,14 +305,13 @@ TEST(test_moved_with_others, "/printk-log/moved-with-others")
     printk_world_read(&x, NULL, 1);
     g_assert_cmpuint(kt_tracer_counter(x.t, KT_CNT_LOG_LINES), ==, 21);
     g_assert_cmpuint(printk_world_line(&x, 20).ns, ==, 20);
-    printk_world_deinit(&x);
 }
 
 /* ---- without types ------------------------------------------------------- */
 
 static void check_without_types(bool late)
 {
-    PrintkWorld x;
+    g_auto(PrintkWorld) x;
 
     printk_world_init_of(&x, pw_new(5, 12, late), false);
     g_assert_nonnull(kt_printk_log_why_not(x.log));
@@ -336,7 +325,6 @@ static void check_without_types(bool late)
     g_assert_null(kt_printk_log_why_not(x.log));
     g_assert_cmpstr(printk_world_lines(&x), ==,
                     "0:early 1:early 2:early 3:sure");
-    printk_world_deinit(&x);
 }
 
 TEST(test_without_types, "/printk-log/without-types")

@@ -126,9 +126,8 @@ TEST(test_pages, "/leak-classify/pages")
     check(g, kept, 1);
 }
 
-TEST(test_running, "/leak-classify/running")
+LEAK_TEST(test_running, "/leak-classify/running")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
     g_autoptr(GArray) out = g_array_new(FALSE, TRUE, sizeof(KtReached));
     const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
     g_autoptr(GError) err = NULL;

@@ -42,10 +42,8 @@ static void push(LeakGuest *g, KtEventKind kind, uint64_t us)
     kt_tracer_push(g->t, 0, &ev);
 }
 
-TEST(test_due_each_so_many_seconds, "/leak-watch/due-each-so-many-seconds")
+LEAK_TEST(test_due_each_so_many_seconds, "/leak-watch/due-each-so-many-seconds")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
-
     g_assert_false(kt_leak_periodic_due(g->t));
     kt_leak_set_every(g->t, 3);
     for (unsigned i = 0; i < 3; i++) {
@@ -60,10 +58,8 @@ TEST(test_due_each_so_many_seconds, "/leak-watch/due-each-so-many-seconds")
     }
 }
 
-TEST(test_new_leaks_are_told_once, "/leak-watch/new-leaks-are-told-once")
+LEAK_TEST(test_new_leaks_are_told_once, "/leak-watch/new-leaks-are-told-once")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
-
     check_line(g, "leak scan at 1us: 19 leaked blocks, 19 of them new; "
                   "ka leak list prints them");
     check_line(g, NULL);
@@ -76,10 +72,9 @@ TEST(test_new_leaks_are_told_once, "/leak-watch/new-leaks-are-told-once")
 }
 
 /* A freed block is not listed, nor a new block at its address. */
-TEST(test_the_list_is_of_what_still_lives,
-     "/leak-watch/the-list-is-of-what-still-lives")
+LEAK_TEST(test_the_list_is_of_what_still_lives,
+          "/leak-watch/the-list-is-of-what-still-lives")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
     g_autoptr(GArray) none = NULL;
     uint64_t us;
 
@@ -96,11 +91,9 @@ TEST(test_the_list_is_of_what_still_lives,
 }
 
 /* All vCPUs are in user mode: the scan is tried again in the next second. */
-TEST(test_what_cannot_be_now_is_tried_again,
-     "/leak-watch/what-cannot-be-now-is-tried-again")
+LEAK_TEST(test_what_cannot_be_now_is_tried_again,
+          "/leak-watch/what-cannot-be-now-is-tried-again")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
-
     kt_leak_set_every(g->t, 2);
     g_assert_false(kt_leak_periodic_due(g->t));
     g->vm.n_vcpus = 0;
@@ -116,11 +109,9 @@ TEST(test_what_cannot_be_now_is_tried_again,
 }
 
 /* The error is reported once, and the scan waits until the next one is due. */
-TEST(test_what_cannot_ever_be_is_told_once,
-     "/leak-watch/what-cannot-ever-be-is-told-once")
+LEAK_TEST(test_what_cannot_ever_be_is_told_once,
+          "/leak-watch/what-cannot-ever-be-is-told-once")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
-
     kt_leak_set_every(g->t, 2);
     g_clear_pointer(&g->k.btf, gs_btf_free);
     for (unsigned i = 0; i < 3; i++) {

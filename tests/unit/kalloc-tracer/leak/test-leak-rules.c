@@ -6,11 +6,13 @@
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/leak/leak-internal.h"
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtLeakScanner, kt_leak_scanner_free)
+
 #define BASE    0xffff888000000000ull
 
 TEST(test_rules_are_read, "/rules/are-read")
 {
-    KtLeakScanner *l = kt_leak_scanner_new(NULL);
+    g_autoptr(KtLeakScanner) l = kt_leak_scanner_new(NULL);
     unsigned before = l->rules->len;
     const KtLeakRule *r;
 
@@ -24,7 +26,6 @@ TEST(test_rules_are_read, "/rules/are-read")
     g_assert_cmpstr(r->name, ==, "foo");
     g_assert_cmphex(r->lo, ==, 0x10);
     g_assert_cmphex(r->hi, ==, 0x4f);
-    kt_leak_scanner_free(l);
 }
 
 TEST(test_bad_rules_are_refused, "/rules/bad-ones-are-refused")
@@ -49,7 +50,7 @@ TEST(test_bad_rules_are_refused, "/rules/bad-ones-are-refused")
         { "scan-area func a 0-10000000000000000\n", "f:1: the fourth word is "
           "a range of hex offsets, as 10-40" },
     };
-    KtLeakScanner *l = kt_leak_scanner_new(NULL);
+    g_autoptr(KtLeakScanner) l = kt_leak_scanner_new(NULL);
     unsigned before = l->rules->len;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
@@ -59,7 +60,6 @@ TEST(test_bad_rules_are_refused, "/rules/bad-ones-are-refused")
         g_assert_cmpstr(err->message, ==, bad[i].why);
         g_assert_cmpuint(l->rules->len, ==, before);
     }
-    kt_leak_scanner_free(l);
 }
 
 static bool note_bytes(void *opaque, uint64_t bytes)

@@ -37,9 +37,8 @@ static void check_use(const KtPageUses *p, uint64_t at, KtPageUse use)
     g_assert_cmpint(p->use[at / 4096 - p->lo], ==, use);
 }
 
-TEST(test_pages_by_use, "/pages/by-use")
+LEAK_TEST(test_pages_by_use, "/pages/by-use")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
     g_autoptr(KtPageUses) p = read_pages(g);
 
     g_assert_nonnull(p);
@@ -138,9 +137,8 @@ static void scan(LeakGuest *g, KtLeakReport *out)
 }
 
 /* All roots are found, and the objects that none refers to are reported. */
-TEST(test_leaked_unless_referred_to, "/leak/leaked-unless-referred-to")
+LEAK_TEST(test_leaked_unless_referred_to, "/leak/leaked-unless-referred-to")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
     g_auto(KtLeakReport) r = { 0 };
     static const uint64_t other[] = { LG_PERCPU, LG_LARGE, LG_VMALLOCED };
     GString *want = g_string_new(NULL), *got = g_string_new(NULL);
@@ -204,10 +202,8 @@ TEST(test_what_counts_as_in_use, "/leak/what-counts-as-in-use")
     }
 }
 
-TEST(test_registers, "/leak/registers")
+LEAK_TEST(test_registers, "/leak/registers")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
-
     g->reg = OBJECT + 4;
     g_assert_false(lg_is_leaked(g, OBJECT));
     /* an interrupt stack is in use if a register points into it */
@@ -218,10 +214,8 @@ TEST(test_registers, "/leak/registers")
 
 /* A vmalloc block is scanned at all its addresses if it is reached. Its
  * vm_struct does not count as a pointer to it. */
-TEST(test_vmalloc, "/leak/vmalloc")
+LEAK_TEST(test_vmalloc, "/leak/vmalloc")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
-
     lg_put(g, LG_VMALLOCED + 0x1ff8, OBJECT);
     lg_put(g, LG_IMAGE + LG_ROOT, LG_VM(2));
     g_assert_true(lg_is_leaked(g, LG_VMALLOCED));
@@ -250,10 +244,8 @@ TEST(test_areas_that_wait, "/leak/areas-that-wait")
     g_assert_true(lg_is_leaked(g, OBJECT));
 }
 
-TEST(test_other_addresses, "/leak/other-addresses")
+LEAK_TEST(test_other_addresses, "/leak/other-addresses")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
-
     lg_put(g, LG_IMAGE + LG_ROOT, LG_PERCPU);
     lg_put(g, LG_DIRECT + LG_AT_PERCPU + 0x1000 + LG_PERCPU, OBJECT);
     lg_put(g, LG_IMAGE + LG_ROOT + 8, STRUCT(LG_AT_LARGE));
@@ -519,9 +511,8 @@ static bool stop(void *opaque, uint64_t bytes)
     return false;
 }
 
-TEST(test_a_guest_without_end, "/leak/a-guest-without-end")
+LEAK_TEST(test_a_guest_without_end, "/leak/a-guest-without-end")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
     unsigned asked = 0;
     const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k,
                               .progress = stop, .opaque = &asked };
@@ -546,19 +537,15 @@ static void check_pages_not_known(LeakGuest *g)
                                    "known: pages that are no blocks"));
 }
 
-TEST(test_roots_that_are_not_known, "/leak/roots-that-are-not-known")
+LEAK_TEST(test_roots_that_are_not_known, "/leak/roots-that-are-not-known")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
-
     g_clear_pointer(&g->k.btf, gs_btf_free);
     check_pages_not_known(g);
 }
 
 /* The variable has an address at which nothing is mapped. */
-TEST(test_no_struct_pages_there, "/leak/no-struct-pages-there")
+LEAK_TEST(test_no_struct_pages_there, "/leak/no-struct-pages-there")
 {
-    g_autoptr(LeakGuest) g = leak_guest_new();
-
     lg_put(g, LG_IMAGE + LG_VMEMMAP_BASE, LG_VMEMMAP + (1ull << 30));
     check_pages_not_known(g);
 }

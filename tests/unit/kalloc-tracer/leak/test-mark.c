@@ -70,10 +70,12 @@ static void check(World *w, uint32_t block, bool reached, KtHold hold)
     g_assert_cmpint(kt_marker_hold(w->scan, block), ==, hold);
 }
 
-TEST(test_pointers, "/scan/pointers")
-{
-    g_autoptr(World) w = world_new();
+/* A case with an empty world @w. */
+#define WORLD_TEST(fn, path) \
+    TEST_IN(g_autoptr(World), World *w, world_new(), fn, path)
 
+WORLD_TEST(test_pointers, "/scan/pointers")
+{
     for (unsigned i = 0; i < 8; i++) {
         kt_marker_add(w->scan, BASE + 0x1000 + i * 0x100, 0x80, 0);
     }
@@ -128,10 +130,8 @@ TEST(test_own_words, "/scan/own-words")
 }
 
 /* A word that was seen in an unreached block counts when it is seen again. */
-TEST(test_words_again, "/scan/words-again")
+WORLD_TEST(test_words_again, "/scan/words-again")
 {
-    g_autoptr(World) w = world_new();
-
     kt_marker_add(w->scan, 0x90000, 0x40, KT_MARKERF_HANDLE);
     kt_marker_alias(w->scan, BASE + 0x2000);
     kt_marker_add(w->scan, BASE + 0x1000, 0x40, 0);
@@ -142,10 +142,8 @@ TEST(test_words_again, "/scan/words-again")
     check(w, 1, false, KT_HOLD_NONE);
 }
 
-TEST(test_cycles, "/scan/cycles")
+WORLD_TEST(test_cycles, "/scan/cycles")
 {
-    g_autoptr(World) w = world_new();
-
     for (unsigned i = 0; i < 4; i++) {
         kt_marker_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40, 0);
         *at(w, BASE + 0x1000 + i * 0x40) = BASE + 0x1000 + (i ^ 1) * 0x40;
@@ -159,9 +157,8 @@ TEST(test_cycles, "/scan/cycles")
     check(w, 3, true, KT_HOLD_START);
 }
 
-TEST(test_flags, "/scan/flags")
+WORLD_TEST(test_flags, "/scan/flags")
 {
-    g_autoptr(World) w = world_new();
     const unsigned flags[] = { KT_MARKERF_ROOT,
                                0,
                                KT_MARKERF_NO_SCAN,
@@ -187,9 +184,8 @@ TEST(test_flags, "/scan/flags")
 }
 
 /* Per-CPU memory: a handle, and one alias for each CPU. */
-TEST(test_aliases, "/scan/aliases")
+WORLD_TEST(test_aliases, "/scan/aliases")
 {
-    g_autoptr(World) w = world_new();
     uint32_t cookie = kt_marker_add(w->scan, 0x30000, 0x40, KT_MARKERF_HANDLE);
     uint32_t by_instance;
 
@@ -220,10 +216,8 @@ TEST(test_aliases, "/scan/aliases")
 }
 
 /* The vm_struct of a stack counts as a pointer only if it is reached itself. */
-TEST(test_areas_and_books, "/scan/areas-and-books")
+WORLD_TEST(test_areas_and_books, "/scan/areas-and-books")
 {
-    g_autoptr(World) w = world_new();
-
     for (unsigned i = 0; i < 7; i++) {
         kt_marker_add(w->scan, BASE + 0x1000 + i * 0x40, 0x40,
                       i == 1 || i == 2 ? KT_MARKERF_STACK_VM : 0);
@@ -282,9 +276,8 @@ TEST(test_cuts, "/scan/cuts")
 }
 
 /* A guest that claims 512 CPUs and very many per-CPU blocks. */
-TEST(test_too_many_aliases, "/scan/too-many-aliases")
+WORLD_TEST(test_too_many_aliases, "/scan/too-many-aliases")
 {
-    g_autoptr(World) w = world_new();
     const unsigned cpus = 512, n = KT_MARKER_ALIASES_MAX / cpus;
 
     for (unsigned i = 0; i < n + 3; i++) {
@@ -325,9 +318,8 @@ TEST_WITH(test_struct_pages, "/scan/struct-pages", NULL)
 TEST_WITH(test_struct_pages, "/scan/blocks-among-them", "")
 
 /* Blocks that overlap, or are very long: a hostile guest can cause both. */
-TEST(test_absurd_blocks, "/scan/absurd-blocks")
+WORLD_TEST(test_absurd_blocks, "/scan/absurd-blocks")
 {
-    g_autoptr(World) w = world_new();
     uint32_t first = kt_marker_add(w->scan, BASE + 0x1000, 0x100, 0);
     uint32_t over = kt_marker_add(w->scan, BASE + 0x1080, 0x100, 0);
     uint32_t huge = kt_marker_add(w->scan, 1ull << 50, 1ull << 49, 0);
@@ -349,10 +341,8 @@ static bool count_tick(void *opaque)
     return ++w->ticks < 2;
 }
 
-TEST(test_holes_and_end, "/scan/holes-and-end")
+WORLD_TEST(test_holes_and_end, "/scan/holes-and-end")
 {
-    g_autoptr(World) w = world_new();
-
     w->reader.tick = count_tick;
     w->reader.opaque = w;
     w->hole[3] = true;
@@ -369,10 +359,8 @@ TEST(test_holes_and_end, "/scan/holes-and-end")
 }
 
 /* A guest may claim the same per-CPU offset for all CPUs. */
-TEST(test_looks_at_one_page_end, "/scan/looks-at-one-page-end")
+WORLD_TEST(test_looks_at_one_page_end, "/scan/looks-at-one-page-end")
 {
-    g_autoptr(World) w = world_new();
-
     w->reader.tick = count_tick;
     w->reader.opaque = w;
     kt_marker_add(w->scan, 0x30000, 0x40, KT_MARKERF_HANDLE | KT_MARKERF_ROOT);
@@ -392,9 +380,8 @@ static bool sum_gap(void *opaque, uint64_t va, uint64_t len)
 }
 
 /* A guest may claim memory up to the last address: loops must end there. */
-TEST(test_ends_with_the_last_address, "/scan/ends-with-the-last-address")
+WORLD_TEST(test_ends_with_the_last_address, "/scan/ends-with-the-last-address")
 {
-    g_autoptr(World) w = world_new();
     uint32_t last = kt_marker_add(w->scan, UINT64_MAX - 0xff, 0x80, 0);
     uint64_t sum = 0;
 

@@ -213,11 +213,13 @@ static void set_register(World *t, uint64_t value)
     set_named(t, "sp", value);
 }
 
-TEST(a_task_stack_counts_from_its_pointer_on,
-     "/stacks/a-task-stack-counts-from-its-pointer-on")
-{
-    g_autoptr(World) t = world_new();
+/* A case with an empty world @t. */
+#define WORLD_TEST(fn, path) \
+    TEST_IN(g_autoptr(World), World *t, world_new(), fn, path)
 
+WORLD_TEST(a_task_stack_counts_from_its_pointer_on,
+           "/stacks/a-task-stack-counts-from-its-pointer-on")
+{
     put(t, stack_at(TASK) + 0x100, HEAP + SPARE * 0x100);   /* below sp */
     scan(t);
     g_assert_cmpuint(t->w.tasks, ==, 1);
@@ -225,22 +227,18 @@ TEST(a_task_stack_counts_from_its_pointer_on,
     g_assert_false(kt_marker_reached(t->w.scan, SPARE));
 }
 
-TEST(a_running_one_from_its_register_on,
-     "/stacks/a-running-one-from-its-register-on")
+WORLD_TEST(a_running_one_from_its_register_on,
+           "/stacks/a-running-one-from-its-register-on")
 {
-    g_autoptr(World) t = world_new();
-
     set_register(t, stack_at(TASK) + SIZE - 0x80);
     scan(t);
     g_assert_false(kt_marker_reached(t->w.scan, TASK));
 }
 
 /* The task was interrupted: a register that points into its stack is no sp. */
-TEST(all_counts_while_its_task_is_on_another,
-     "/stacks/all-counts-while-its-task-is-on-another")
+WORLD_TEST(all_counts_while_its_task_is_on_another,
+           "/stacks/all-counts-while-its-task-is-on-another")
 {
-    g_autoptr(World) t = world_new();
-
     put(t, INIT + 8, 1);                                    /* on_cpu */
     put(t, stack_at(TASK) + 0x100, HEAP + SPARE * 0x100);
     set_named(t, "x19", stack_at(TASK) + SIZE - 0x80);
@@ -251,11 +249,9 @@ TEST(all_counts_while_its_task_is_on_another,
 }
 
 /* The task sleeps; a CPU that wakes it has an address in its stack. */
-TEST(of_one_that_sleeps_registers_say_nothing,
-     "/stacks/of-one-that-sleeps-registers-say-nothing")
+WORLD_TEST(of_one_that_sleeps_registers_say_nothing,
+           "/stacks/of-one-that-sleeps-registers-say-nothing")
 {
-    g_autoptr(World) t = world_new();
-
     put(t, stack_at(TASK) + 0x100, HEAP + SPARE * 0x100);
     set_named(t, "x19", stack_at(TASK) + SIZE - 0x80);
     scan(t);
@@ -263,10 +259,8 @@ TEST(of_one_that_sleeps_registers_say_nothing,
     g_assert_false(kt_marker_reached(t->w.scan, SPARE));
 }
 
-TEST(nobodys_stack_has_no_words, "/stacks/nobodys-stack-has-no-words")
+WORLD_TEST(nobodys_stack_has_no_words, "/stacks/nobodys-stack-has-no-words")
 {
-    g_autoptr(World) t = world_new();
-
     scan(t);
     g_assert_false(kt_marker_reached(t->w.scan, SPARE));
     /* same size, but allocated by another call: no stack */
@@ -305,10 +299,8 @@ TEST(an_interrupt_stack_has_words_while_one_uses_it,
     g_assert_false(kt_marker_reached(busy->w.scan, SPARE));
 }
 
-TEST(no_stack_counts_when_told_so, "/stacks/no-stack-counts-when-told-so")
+WORLD_TEST(no_stack_counts_when_told_so, "/stacks/no-stack-counts-when-told-so")
 {
-    g_autoptr(World) t = world_new();
-
     t->plan.no_stacks = true;
     set_register(t, stack_at(IRQ) + SIZE - 0x180);
     scan(t);
@@ -317,11 +309,9 @@ TEST(no_stack_counts_when_told_so, "/stacks/no-stack-counts-when-told-so")
     g_assert_false(kt_marker_reached(t->w.scan, IRQ));
 }
 
-TEST(without_types_no_leak_is_certain,
-     "/stacks/without-types-no-leak-is-certain")
+WORLD_TEST(without_types_no_leak_is_certain,
+           "/stacks/without-types-no-leak-is-certain")
 {
-    g_autoptr(World) t = world_new();
-
     g_clear_pointer(&t->kernel->btf, gs_btf_free);
     kt_layout_init(&t->w.layout, t->kernel);
     kt_roots_find_stacks(&t->w);

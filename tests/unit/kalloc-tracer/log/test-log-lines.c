@@ -9,15 +9,8 @@
 #include <string.h>
 
 #include "kalloc-tracer/tracer/tracer.h"
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
-
-static KtTracer *tracer(uint64_t mem)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-
-    config.mem_bytes = mem;
-    return kt_tracer_new(&config, NULL);
-}
 
 static uint64_t add(KtTracer *t, uint64_t seq, const char *text)
 {
@@ -27,7 +20,7 @@ static uint64_t add(KtTracer *t, uint64_t seq, const char *text)
 
 TEST(test_batches, "/log-lines/batches")
 {
-    g_autoptr(KtTracer) t = tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     KtLogBatch b;
     uint64_t after = 0;
     unsigned n, read = 0;
@@ -63,7 +56,7 @@ TEST(test_batches, "/log-lines/batches")
 /* The lines stay within their share, and what is left is the newest. */
 TEST(test_evicts, "/log-lines/evicts")
 {
-    g_autoptr(KtTracer) t = tracer(64 << 20);
+    g_autoptr(KtTracer) t = bare_tracer(64 << 20);
     g_autofree char *text = g_strnfill(1000, 'x');
     uint64_t n = 20000, first, evicted;
     KtStats stats;
@@ -79,16 +72,14 @@ TEST(test_evicts, "/log-lines/evicts")
     g_assert_cmpuint(first, ==, evicted + 1);
     g_assert_cmpuint(evicted, >, n / 2);
     g_assert_cmpuint(evicted, <, n);
-    kt_query_begin(t);
-    kt_query_stats(t, &stats);
-    kt_query_end(t);
+    stats = tracer_stats(t);
     g_assert_cmpuint(stats.part_bytes[KT_MEM_LOG], <=, (64 << 20) / 8);
     kt_log_batch_deinit(&b);
 }
 
 TEST(test_long_text, "/log-lines/long-text")
 {
-    g_autoptr(KtTracer) t = tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     g_autofree char *text = g_strnfill(KT_LOG_TEXT_MAX, 'x');
     KtLogBatch b;
 
@@ -103,7 +94,7 @@ TEST(test_long_text, "/log-lines/long-text")
 
 TEST(test_boots, "/log-lines/boots")
 {
-    g_autoptr(KtTracer) t = tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     KtLogBatch b;
 
     kt_log_batch_init(&b);
@@ -120,7 +111,7 @@ TEST(test_boots, "/log-lines/boots")
 
 TEST(test_writer, "/log-lines/writer")
 {
-    g_autoptr(KtTracer) t = tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     KtLogLine from = { .task = { 7 }, .cpu = 3, .us = 99 }, l;
     KtLogBatch b;
 
@@ -195,7 +186,7 @@ static void same_line(KtTracer *t, const KtLogLine *a, KtTracer *u,
 
 TEST(test_frame, "/log-lines/frame")
 {
-    g_autoptr(KtTracer) t = tracer(0), u = tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(0), u = bare_tracer(0);
     g_autoptr(GByteArray) bytes = NULL;
     KtLogBatch a, b;
     GsBytes in;
@@ -228,7 +219,7 @@ TEST(test_frame, "/log-lines/frame")
 /* Each shorter frame is malformed; a changed byte does no harm. */
 TEST(test_damaged_frame, "/log-lines/damaged-frame")
 {
-    g_autoptr(KtTracer) t = tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     g_autoptr(GByteArray) bytes = NULL;
     KtLogBatch b;
 

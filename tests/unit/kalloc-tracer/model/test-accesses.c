@@ -56,9 +56,8 @@ static void alloc_slack(FedTracer *w, uint64_t va, uint64_t size,
 
 /* ---- what is an error ---------------------------------------------------- */
 
-TEST(freed_memory, "/access/freed")
+TRACER_TEST(freed_memory, "/access/freed")
 {
-    FedTracer w = fed_tracer_new(true);
     KtError e;
 
     alloc(&w, VA, 64);
@@ -78,9 +77,8 @@ TEST(freed_memory, "/access/freed")
     judged(&w, UAF, 0, 0);
 }
 
-TEST(behind_the_request, "/access/behind-the-request")
+TRACER_TEST(behind_the_request, "/access/behind-the-request")
 {
-    FedTracer w = fed_tracer_new(true);
     KtError e;
 
     alloc_slack(&w, VA, 100, 128);
@@ -96,10 +94,8 @@ TEST(behind_the_request, "/access/behind-the-request")
 }
 
 /* The block begins inside the access: its first bad byte counts. */
-TEST(the_first_bad_byte_decides, "/access/first-bad-byte")
+TRACER_TEST(the_first_bad_byte_decides, "/access/first-bad-byte")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 64);
     alloc(&w, VA + 64, 64);
     kfree(&w, VA + 64);
@@ -109,9 +105,8 @@ TEST(the_first_bad_byte_decides, "/access/first-bad-byte")
     judged(&w, UAF, 0, 0);
 }
 
-TEST(freed_pages, "/access/pages")
+TRACER_TEST(freed_pages, "/access/pages")
 {
-    FedTracer w = fed_tracer_new(true);
     uint64_t va = VA & ~4095ull;
 
     push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = va, .size = 4096,
@@ -123,9 +118,8 @@ TEST(freed_pages, "/access/pages")
     judged(&w, UAF, 0, 1);
 }
 
-TEST(pages_of_a_slab_that_went_on, "/access/newer-pages")
+TRACER_TEST(pages_of_a_slab_that_went_on, "/access/newer-pages")
 {
-    FedTracer w = fed_tracer_new(true);
     uint64_t va = VA & ~4095ull;
     const KtEvent pages = { .kind = KT_EV_ALLOC, .va = va, .size = 4096,
                             .layer = KT_LAYER_PAGES };
@@ -141,10 +135,8 @@ TEST(pages_of_a_slab_that_went_on, "/access/newer-pages")
     judged(&w, UAF, 0, 0);
 }
 
-TEST(slots_that_nobody_had, "/access/slots")
+TRACER_TEST(slots_that_nobody_had, "/access/slots")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 64);
     access_of(&w, VA + 64, 8, 0, KT_EVF_FREE_SLOT);
     g_assert_false(last_error(&w).has_block);
@@ -157,7 +149,7 @@ TEST(slots_that_nobody_had, "/access/slots")
 /* The allocator's list had the slot, so earlier events do not matter. */
 TEST(free_slots_when_tracing_began_late, "/access/slots-late")
 {
-    FedTracer w = fed_tracer_new(false);
+    g_auto(FedTracer) w = fed_tracer_new(false);
 
     access_of(&w, VA, 8, 0, KT_EVF_FREE_SLOT);
     access_of(&w, VA + 64, 8, 0, 0);
@@ -172,9 +164,8 @@ static void alloc_in_freed(FedTracer *w)
     alloc(w, VA, 64);
 }
 
-TEST(rest_of_a_freed_block, "/access/rest")
+TRACER_TEST(rest_of_a_freed_block, "/access/rest")
 {
-    FedTracer w = fed_tracer_new(true);
     KtError e;
 
     alloc_in_freed(&w);
@@ -206,10 +197,8 @@ static void access_before(FedTracer *w, uint32_t before, unsigned cpu,
 }
 
 /* The store may have released the block, and was examined too late. */
-TEST(store_before_the_free_of_another, "/access/store-before-free")
+TRACER_TEST(store_before_the_free_of_another, "/access/store-before-free")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 64);
     push(&w, (KtEvent) { .kind = KT_EV_FREE, .va = VA, .cpu = 1,
                          .family = KT_FAMILY_KFREE });
@@ -227,10 +216,8 @@ TEST(store_before_the_free_of_another, "/access/store-before-free")
 }
 
 /* The block was freed after the store, and is allocated again. */
-TEST(store_before_the_block_is_reused, "/access/store-before-reuse")
+TRACER_TEST(store_before_the_block_is_reused, "/access/store-before-reuse")
 {
-    FedTracer w = fed_tracer_new(true);
-
     push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA, .size = 2,
                          .actual = 64, .layer = KT_LAYER_KMALLOC,
                          .cpu = 1 });
@@ -238,20 +225,16 @@ TEST(store_before_the_block_is_reused, "/access/store-before-reuse")
     judged(&w, "", 1, 0);
 }
 
-TEST(what_the_map_says_is_right, "/access/right")
+TRACER_TEST(what_the_map_says_is_right, "/access/right")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 64);
     read_of(&w, VA);
     read_of(&w, VA + 64);
     judged(&w, "", 0, 2);
 }
 
-TEST(blocks_from_before_a_gap, "/access/gap")
+TRACER_TEST(blocks_from_before_a_gap, "/access/gap")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_slack(&w, VA, 20, 32);
     alloc(&w, VA + 64, 64);
     kfree(&w, VA + 64);
@@ -263,10 +246,8 @@ TEST(blocks_from_before_a_gap, "/access/gap")
 }
 
 /* After a call that was not recorded, freed memory may have an owner. */
-TEST(memory_handed_out_unseen, "/access/unseen")
+TRACER_TEST(memory_handed_out_unseen, "/access/unseen")
 {
-    FedTracer w = fed_tracer_new(true);
-
     push(&w, (KtEvent) { .kind = KT_EV_GAP, .flags = KT_EVF_UNSEEN });
     alloc_slack(&w, VA, 20, 32);
     alloc(&w, VA + 64, 64);
@@ -276,10 +257,8 @@ TEST(memory_handed_out_unseen, "/access/unseen")
     judged(&w, OOB, 1, 0);
 }
 
-TEST(functions_that_are_not_hooked, "/access/unsure")
+TRACER_TEST(functions_that_are_not_hooked, "/access/unsure")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 64);
     kfree(&w, VA);
     access_of(&w, VA, 8, 0, KT_EVF_UNSURE);
@@ -294,10 +273,8 @@ static void access_in(FedTracer *w, uint64_t va, uint16_t cache)
 }
 
 /* The page of the freed object is a slab of another cache now. */
-TEST(pages_that_went_on, "/access/other-owner")
+TRACER_TEST(pages_that_went_on, "/access/other-owner")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
     free_by(&w, KT_FAMILY_CACHE, VA, 1);
     alloc_in(&w, KT_LAYER_LARGE, VA + 0x10000, 16384, 0);
@@ -310,10 +287,8 @@ TEST(pages_that_went_on, "/access/other-owner")
 
 /* Another slab has the page of the rest; the store may have been made before
  * the free. */
-TEST(rest_of_a_freed_block_that_went_on, "/access/rest-went-on")
+TRACER_TEST(rest_of_a_freed_block_that_went_on, "/access/rest-went-on")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_in_freed(&w);
     access_in(&w, VA + 4096, 2);
     push(&w, (KtEvent) { .kind = KT_EV_ACCESS, .va = VA + 8192, .size = 4,
@@ -323,10 +298,8 @@ TEST(rest_of_a_freed_block_that_went_on, "/access/rest-went-on")
 
 /* Nobody was seen to free the block, so it is an error that it has another
  * owner; of the rest nothing is known. */
-TEST(rest_of_a_live_block, "/access/rest-of-live")
+TRACER_TEST(rest_of_a_live_block, "/access/rest-of-live")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_in(&w, KT_LAYER_LARGE, VA, 32768, 0);
     alloc(&w, VA, 64);
     read_of(&w, VA + 16384);
@@ -334,9 +307,8 @@ TEST(rest_of_a_live_block, "/access/rest-of-live")
 }
 
 /* The slab that has the page now has a free slot there. */
-TEST(free_slots_of_pages_that_went_on, "/access/free-slot-in-new-slab")
+TRACER_TEST(free_slots_of_pages_that_went_on, "/access/free-slot-in-new-slab")
 {
-    FedTracer w = fed_tracer_new(true);
     KtEvent ev = { .kind = KT_EV_ACCESS, .va = VA, .size = 8, .cache = { 2 },
                    .flags = KT_EVF_FREE_SLOT };
 
@@ -353,9 +325,8 @@ TEST(free_slots_of_pages_that_went_on, "/access/free-slot-in-new-slab")
 
 /* Another vCPU frees and allocates while the access is made: the events have
  * one time. */
-TEST(handed_out_meanwhile, "/access/meanwhile")
+TRACER_TEST(handed_out_meanwhile, "/access/meanwhile")
 {
-    FedTracer w = fed_tracer_new(true);
     KtEvent ev = { .kind = KT_EV_ALLOC, .va = VA, .size = 64, .us = 1000,
                    .layer = KT_LAYER_KMALLOC };
 
@@ -376,9 +347,8 @@ static void access_by(FedTracer *w, uint32_t stack, uint64_t va)
 }
 
 /* Two stacks with one first frame, and one with another. */
-TEST(repeats_are_counted, "/access/repeats")
+TRACER_TEST(repeats_are_counted, "/access/repeats")
 {
-    FedTracer w = fed_tracer_new(true);
     const uint64_t a[] = { 0x100, 0x200 }, b[] = { 0x100, 0x300 };
     const uint64_t c[] = { 0x101, 0x200 };
     uint32_t one = kt_tracer_intern_stack(w.t, a, 2, GS_STOP_END).v;
@@ -404,9 +374,8 @@ TEST(repeats_are_counted, "/access/repeats")
 }
 
 /* 12 bytes behind a live block, with a freed one between. */
-TEST(a_live_block_in_front, "/access/neighbour")
+TRACER_TEST(a_live_block_in_front, "/access/neighbour")
 {
-    FedTracer w = fed_tracer_new(true);
     KtError e;
 
     alloc_slack(&w, VA, 50, 64);
@@ -423,10 +392,8 @@ TEST(a_live_block_in_front, "/access/neighbour")
     judged(&w, UAF, 0, 0);
 }
 
-TEST(no_live_block_in_front, "/access/no-neighbour")
+TRACER_TEST(no_live_block_in_front, "/access/no-neighbour")
 {
-    FedTracer w = fed_tracer_new(true);
-
     /* Too far. */
     alloc(&w, VA, 64);
     alloc(&w, VA + 320, 64);
@@ -455,9 +422,8 @@ static KtErrorAccess slot_access(FedTracer *w, uint64_t va)
 }
 
 /* Free slots from VA + 64 to VA + 192, and of a block that is freed. */
-TEST(a_live_block_behind, "/access/neighbour-behind")
+TRACER_TEST(a_live_block_behind, "/access/neighbour-behind")
 {
-    FedTracer w = fed_tracer_new(true);
     KtErrorAccess a;
 
     alloc(&w, VA, 64);
@@ -481,10 +447,8 @@ TEST(a_live_block_behind, "/access/neighbour-behind")
     judged(&w, "free-slot free-slot free-slot free-slot " UAF, 0, 0);
 }
 
-TEST(the_list_has_an_end, "/access/list")
+TRACER_TEST(the_list_has_an_end, "/access/list")
 {
-    FedTracer w = fed_tracer_new(true);
-
     for (unsigned i = 0; i < 300; i++) {
         push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA, .size = 64,
                              .layer = KT_LAYER_KMALLOC, .stack = { i + 1 } });
@@ -503,10 +467,8 @@ TEST(the_list_has_an_end, "/access/list")
 }
 
 /* Nothing is read outside, whatever numbers an event has. */
-TEST(any_numbers, "/access/any-numbers")
+TRACER_TEST(any_numbers, "/access/any-numbers")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, 0x1000, UINT64_MAX - 0x2000);
     kfree(&w, 0x1000);
     access_of(&w, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0xff);

@@ -6,6 +6,8 @@
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/model/history.h"
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtHistory, kt_history_free)
+
 typedef struct Found {
     uint64_t us[64];
     unsigned n;
@@ -66,7 +68,7 @@ static const KtBlock full = {
 
 static void check_kept(const KtBlock *in)
 {
-    KtHistory *h = kt_history_new(1 << 20, NULL);
+    g_autoptr(KtHistory) h = kt_history_new(1 << 20, NULL);
     KtBlock out;
 
     /* A row on each side, that none may touch the other. */
@@ -91,7 +93,6 @@ static void check_kept(const KtBlock *in)
     g_assert_cmpint(out.layer, ==, in->layer);
     g_assert_cmpuint(find(h, 1).n, ==, 1);
     g_assert_cmpuint(find(h, 2).n, ==, 1);
-    kt_history_free(h);
 }
 
 TEST(test_fields, "/history/fields")
@@ -113,7 +114,7 @@ TEST(test_fields, "/history/fields")
 /* Every size from a byte to all there is, at both of its ends. */
 TEST(test_sizes, "/history/sizes")
 {
-    KtHistory *h = kt_history_new(1 << 20, NULL);
+    g_autoptr(KtHistory) h = kt_history_new(1 << 20, NULL);
 
     for (unsigned bit = 0; bit < 64; bit++) {
         uint64_t len = (uint64_t)1 << bit;
@@ -127,12 +128,11 @@ TEST(test_sizes, "/history/sizes")
         }
     }
     g_assert_cmpuint(find(h, 0).n, ==, 0);
-    kt_history_free(h);
 }
 
 TEST(test_bounds, "/history/bounds")
 {
-    KtHistory *h = kt_history_new(1 << 20, NULL);
+    g_autoptr(KtHistory) h = kt_history_new(1 << 20, NULL);
 
     add(h, 0x1000, 0x40, 1);
     add(h, 0x2000, 0, 2);
@@ -145,13 +145,12 @@ TEST(test_bounds, "/history/bounds")
     g_assert_cmpuint(find(h, 0x2000).n, ==, 2);
     g_assert_cmpuint(find(h, 0x2001).n, ==, 1);
     g_assert_cmpuint(find(h, UINT64_MAX).us[0], ==, 3);
-    kt_history_free(h);
 }
 
 /* Rows of several sizes, all of which contain the address. */
 TEST(test_newest_first, "/history/newest-first")
 {
-    KtHistory *h = kt_history_new(1 << 20, NULL);
+    g_autoptr(KtHistory) h = kt_history_new(1 << 20, NULL);
     Found f;
 
     for (unsigned i = 1; i <= 50; i++) {
@@ -165,13 +164,12 @@ TEST(test_newest_first, "/history/newest-first")
     f = (Found) { .stop_after = 3 };
     kt_history_find(h, 0x10020, note, &f);
     g_assert_cmpuint(f.n, ==, 3);
-    kt_history_free(h);
 }
 
 /* A neighbour in the same granule was handed out again and again. */
 TEST(test_newest_of_a_few, "/history/newest-of-a-few")
 {
-    KtHistory *h = kt_history_new(1 << 20, NULL);
+    g_autoptr(KtHistory) h = kt_history_new(1 << 20, NULL);
     unsigned rows = 1000;
     KtBlock b;
 
@@ -189,12 +187,11 @@ TEST(test_newest_of_a_few, "/history/newest-of-a-few")
     rows = 50;
     g_assert_false(kt_history_newest(h, 0x1025, &rows, &b));
     g_assert_cmpuint(rows, ==, 0);
-    kt_history_free(h);
 }
 
 TEST(test_oldest_dropped, "/history/oldest-dropped")
 {
-    KtHistory *h = kt_history_new(48 * 10, NULL);
+    g_autoptr(KtHistory) h = kt_history_new(48 * 10, NULL);
 
     for (unsigned i = 1; i <= 10; i++) {
         g_assert_true(add(h, i * 0x1000, 64, i));
@@ -210,7 +207,6 @@ TEST(test_oldest_dropped, "/history/oldest-dropped")
     for (unsigned i = 16; i <= 25; i++) {
         g_assert_cmpuint(find(h, i * 0x1000).us[0], ==, i);
     }
-    kt_history_free(h);
 }
 
 TEST(test_no_memory, "/history/no-memory")
@@ -228,7 +224,7 @@ TEST(test_no_memory, "/history/no-memory")
 /* Huge sizes are kept beside the rows, and not without end. */
 TEST(test_many_huge, "/history/many-huge")
 {
-    KtHistory *h = kt_history_new(48 * 200000, NULL);
+    g_autoptr(KtHistory) h = kt_history_new(48 * 200000, NULL);
     const unsigned max = 65536;
 
     for (unsigned i = 1; i <= max; i++) {
@@ -238,7 +234,6 @@ TEST(test_many_huge, "/history/many-huge")
     g_assert_true(add(h, 0, 64, 2));
     g_assert_cmpuint(find(h, 0).n, ==, 1);
     g_assert_cmpuint(kt_history_rows(h), ==, max + 1);
-    kt_history_free(h);
 }
 
 /* Against a list, through many times the ring's length. */

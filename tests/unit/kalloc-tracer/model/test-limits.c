@@ -35,6 +35,10 @@ static FedTracer bounded_world(void)
     return w;
 }
 
+/* A case with a tracer @w of BOUND bytes. */
+#define BOUNDED_TEST(fn, path) \
+    TEST_IN(g_auto(FedTracer), FedTracer w, bounded_world(), fn, path)
+
 /* Every block that ever was is somewhere, and within the bound. */
 static KtStats check(FedTracer *w)
 {
@@ -224,9 +228,8 @@ TEST(history_lives_on_what_is_left, "/limits/history-lives-on-what-is-left")
 
 /* ---- the order of giving up --------------------------------------------- */
 
-TEST(history_goes_before_blocks, "/limits/history-goes-before-blocks")
+BOUNDED_TEST(history_goes_before_blocks, "/limits/history-goes-before-blocks")
 {
-    FedTracer w = bounded_world();
     KtStats s;
     uint64_t most;
 
@@ -251,7 +254,7 @@ TEST(history_goes_before_blocks, "/limits/history-goes-before-blocks")
 TEST(freed_blocks_go_oldest_first, "/limits/freed-blocks-go-oldest-first")
 {
     const unsigned n = 300000;
-    FedTracer w = bounded_world();
+    g_auto(FedTracer) w = bounded_world();
     uint64_t gone;
     KtStats s;
 
@@ -282,7 +285,7 @@ TEST(blocks_are_not_kept_beyond_the_bound,
      "/limits/blocks-are-not-kept-beyond-the-bound")
 {
     const unsigned n = 1500000;
-    FedTracer w = bounded_world();
+    g_auto(FedTracer) w = bounded_world();
     uint64_t kept;
     KtStats s;
 
@@ -316,7 +319,7 @@ TEST(blocks_are_not_kept_beyond_the_bound,
 TEST(the_end_of_every_block_is_kept, "/limits/the-end-of-every-block-is-kept")
 {
     const unsigned n = 1000000;
-    FedTracer w = bounded_world();
+    g_auto(FedTracer) w = bounded_world();
     uint64_t kept;
     KtBlock b;
 
@@ -334,10 +337,8 @@ TEST(the_end_of_every_block_is_kept, "/limits/the-end-of-every-block-is-kept")
     expect(&w, "");
 }
 
-TEST(memory_comes_back, "/limits/memory-comes-back")
+BOUNDED_TEST(memory_comes_back, "/limits/memory-comes-back")
 {
-    FedTracer w = bounded_world();
-
     alloc_blocks(&w, 0, 1000000);
     g_assert_true(check(&w).full);
     kt_tracer_clear(w.t);
@@ -357,7 +358,7 @@ TEST(new_ones_are_kept_when_others_went,
      "/limits/new-ones-are-kept-when-others-went")
 {
     for (unsigned i = 0; i < 16; i++) {
-        FedTracer w = bounded_world();
+        g_auto(FedTracer) w = bounded_world();
         uint64_t kept, dropped;
 
         kt_budget_charge(kt_tracer_budget(w.t), KT_MEM_FIXED,
@@ -371,15 +372,13 @@ TEST(new_ones_are_kept_when_others_went,
         g_assert_cmpuint(counter(&w, KT_CNT_DROP_BLOCK), <, dropped + 100);
         g_assert_cmpuint(kept, >, 50000);
         g_assert_false(check(&w).full);
-        kt_tracer_free(w.t);
     }
 }
 
 /* ---- what else a guest can make grow ------------------------------------ */
 
-TEST(backtraces_have_their_share, "/limits/backtraces-have-their-share")
+BOUNDED_TEST(backtraces_have_their_share, "/limits/backtraces-have-their-share")
 {
-    FedTracer w = bounded_world();
     uint64_t pc[16] = { 0xffffffff81000000 };
     KtStats s;
 
@@ -404,9 +403,8 @@ TEST(backtraces_have_their_share, "/limits/backtraces-have-their-share")
     expect(&w, "");
 }
 
-TEST(names_have_their_share, "/limits/names-have-their-share")
+BOUNDED_TEST(names_have_their_share, "/limits/names-have-their-share")
 {
-    FedTracer w = bounded_world();
     char comm[16] = "storm";
     unsigned unknown = 0;
 
@@ -423,13 +421,10 @@ TEST(names_have_their_share, "/limits/names-have-their-share")
     g_assert_cmpuint(counter(&w, KT_CNT_DROP_CACHE), ==,
                      65000 - check(&w).caches);
     g_assert_cmpuint(stats(&w).part_bytes[KT_MEM_NAMES], <=, BOUND / 16);
-    kt_tracer_free(w.t);
 }
 
-TEST(errors_have_their_share, "/limits/errors-have-their-share")
+BOUNDED_TEST(errors_have_their_share, "/limits/errors-have-their-share")
 {
-    FedTracer w = bounded_world();
-
     alloc(&w, VA, 64);
     for (unsigned i = 0; i < 65536; i++) {
         kfree(&w, VA);
@@ -438,13 +433,11 @@ TEST(errors_have_their_share, "/limits/errors-have-their-share")
                      65535);
     g_assert_cmpuint(stats(&w).errors, >, 5000);
     g_assert_cmpuint(check(&w).part_bytes[KT_MEM_ERRORS], <=, BOUND / 16);
-    kt_tracer_free(w.t);
 }
 
 /* Sizes of 4 GiB and more take memory of their own. */
-TEST(huge_sizes_are_bounded, "/limits/huge-sizes-are-bounded")
+BOUNDED_TEST(huge_sizes_are_bounded, "/limits/huge-sizes-are-bounded")
 {
-    FedTracer w = bounded_world();
     unsigned n = 600000;
 
     for (uint64_t i = 1; i <= n; i++) {
@@ -464,10 +457,8 @@ TEST(huge_sizes_are_bounded, "/limits/huge-sizes-are-bounded")
 }
 
 /* Pages that are freed in parts make blocks, too. */
-TEST(parts_of_pages_are_bounded, "/limits/parts-of-pages-are-bounded")
+BOUNDED_TEST(parts_of_pages_are_bounded, "/limits/parts-of-pages-are-bounded")
 {
-    FedTracer w = bounded_world();
-
     for (unsigned i = 0; i < 1000000; i++) {
         uint64_t va = AREA + (uint64_t)i * 0x10000;
 
@@ -480,9 +471,8 @@ TEST(parts_of_pages_are_bounded, "/limits/parts-of-pages-are-bounded")
     expect(&w, "");
 }
 
-TEST(anything_is_accounted_for, "/limits/anything-is-accounted-for")
+BOUNDED_TEST(anything_is_accounted_for, "/limits/anything-is-accounted-for")
 {
-    FedTracer w = bounded_world();
     GRand *r = g_rand_new_with_seed(6);
 
     for (unsigned i = 0; i < 2000000; i++) {
@@ -510,5 +500,4 @@ TEST(anything_is_accounted_for, "/limits/anything-is-accounted-for")
     kt_tracer_clear(w.t);
     check(&w);
     g_rand_free(r);
-    kt_tracer_free(w.t);
 }

@@ -32,7 +32,7 @@ TEST(families, "/frees/families")
     for (unsigned f = 0; f < KT_FAMILY__COUNT; f++) {
         for (unsigned l = KT_LAYER_KMALLOC;
              f != KT_FAMILY_PAGES && l < KT_LAYER_PAGES; l++) {
-            FedTracer w = fed_tracer_new(true);
+            g_auto(FedTracer) w = fed_tracer_new(true);
             bool frees = may[f][l] || f == KT_FAMILY_KMALLOC ||
                          f == KT_FAMILY_ZONE;
 
@@ -46,11 +46,9 @@ TEST(families, "/frees/families")
 }
 
 /* One wrong call is one error: the right free that follows is none. */
-TEST(a_refused_free_leaves_the_block_live,
-     "/frees/a-refused-free-leaves-the-block-live")
+TRACER_TEST(a_refused_free_leaves_the_block_live,
+            "/frees/a-refused-free-leaves-the-block-live")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 4096);
     free_by(&w, KT_FAMILY_VFREE, VA, 0);
     g_assert_cmpuint(stats(&w).live_blocks, ==, 1);
@@ -65,10 +63,9 @@ TEST(a_refused_free_leaves_the_block_live,
 
 /* vfree() in an interrupt, of which it is unknown that it is one: the worker's
  * call is the second half of the same mistake. */
-TEST(a_refused_free_that_was_queued_is_told_once,
-     "/frees/a-refused-free-that-was-queued-is-told-once")
+TRACER_TEST(a_refused_free_that_was_queued_is_told_once,
+            "/frees/a-refused-free-that-was-queued-is-told-once")
 {
-    FedTracer w = fed_tracer_new(true);
     KtEvent ev = { .kind = KT_EV_FREE, .va = VA, .family = KT_FAMILY_VFREE };
 
     alloc(&w, VA, 4096);
@@ -101,7 +98,7 @@ TEST(what_is_freed_from_inside, "/frees/what-is-freed-from-inside")
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-        FedTracer w = fed_tracer_new(true);
+        g_auto(FedTracer) w = fed_tracer_new(true);
 
         alloc_in(&w, cases[i].layer, VA, 16384, 0);
         free_by(&w, cases[i].family, VA + cases[i].offset, 0);
@@ -137,7 +134,7 @@ static FedTracer two_lives(bool complete, uint8_t first, uint8_t second)
 /* The kernel refuses the pointer of the first life. The owner's is right. */
 TEST(pointer_of_an_earlier_life, "/frees/pointer-of-an-earlier-life")
 {
-    FedTracer w = two_lives(true, 0xd1, 0x2e);
+    g_auto(FedTracer) w = two_lives(true, 0xd1, 0x2e);
     KtBlock b;
 
     push_tagged(&w, KT_EV_FREE, 0xd1);
@@ -157,7 +154,7 @@ TEST(unknown_tags_decide_nothing, "/frees/unknown-tags-decide-nothing")
                                        { 0x2e, 0x2e } };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
-        FedTracer w = two_lives(true, 0x11, rows[i][0]);
+        g_auto(FedTracer) w = two_lives(true, 0x11, rows[i][0]);
 
         push_tagged(&w, KT_EV_FREE, rows[i][1]);
         g_assert_cmpint(state_of(&w, VA), ==, KT_BLOCK_FREED);
@@ -169,7 +166,7 @@ TEST(unknown_tags_decide_nothing, "/frees/unknown-tags-decide-nothing")
 TEST(tag_of_a_block_from_before_a_gap,
      "/frees/tag-of-a-block-from-before-a-gap")
 {
-    FedTracer w = two_lives(true, 0xd1, 0x2e);
+    g_auto(FedTracer) w = two_lives(true, 0xd1, 0x2e);
 
     off_and_on(&w);
     push_tagged(&w, KT_EV_FREE, 0x77);
@@ -181,7 +178,7 @@ TEST(tag_of_a_block_from_before_a_gap,
 TEST(pointer_of_an_earlier_life_is_queued,
      "/frees/pointer-of-an-earlier-life-is-queued")
 {
-    FedTracer w = two_lives(true, 0xd1, 0x2e);
+    g_auto(FedTracer) w = two_lives(true, 0xd1, 0x2e);
 
     push_tagged(&w, KT_EV_RCU_QUEUE, 0xd1);
     push_tagged(&w, KT_EV_FREE, 0xd1);
@@ -201,7 +198,7 @@ TEST(tags_of_pages_decide_nothing, "/frees/tags-of-pages-decide-nothing")
                  { KT_LAYER_LARGE, KT_FAMILY_KFREE } };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
-        FedTracer w = fed_tracer_new(true);
+        g_auto(FedTracer) w = fed_tracer_new(true);
 
         push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA, .size = 16384,
                              .layer = rows[i].layer, .tag = 0x2e });
@@ -217,7 +214,7 @@ TEST(tags_of_pages_decide_nothing, "/frees/tags-of-pages-decide-nothing")
 /* An error pointer is no memory in any boot, also in one that began late. */
 TEST(no_memory_is_freed, "/frees/no-memory-is-freed")
 {
-    FedTracer w = fed_tracer_new(false);
+    g_auto(FedTracer) w = fed_tracer_new(false);
 
     kfree(&w, (uint64_t)-2);
     free_by(&w, KT_FAMILY_VFREE, KT_ERROR_POINTER, 0);
@@ -229,7 +226,7 @@ TEST(no_memory_is_freed, "/frees/no-memory-is-freed")
 
 TEST(no_memory_is_queued, "/frees/no-memory-is-queued")
 {
-    FedTracer w = fed_tracer_new(false);
+    g_auto(FedTracer) w = fed_tracer_new(false);
 
     kfree_rcu(&w, (uint64_t)-2);
     kfree(&w, (uint64_t)-2);
@@ -238,9 +235,8 @@ TEST(no_memory_is_queued, "/frees/no-memory-is-queued")
     expect(&w, "invalid-free invalid-free");
 }
 
-TEST(wrong_cache, "/frees/wrong-cache")
+TRACER_TEST(wrong_cache, "/frees/wrong-cache")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
@@ -257,10 +253,9 @@ TEST(wrong_cache, "/frees/wrong-cache")
 }
 
 /* Since 7.0 the kernel keeps such an object. */
-TEST(wrong_cache_of_a_strict_kernel, "/frees/wrong-cache-of-a-strict-kernel")
+TRACER_TEST(wrong_cache_of_a_strict_kernel,
+            "/frees/wrong-cache-of-a-strict-kernel")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_in(&w, KT_LAYER_CACHE, VA, 64, 1);
     push(&w, (KtEvent) { .kind = KT_EV_FREE, .va = VA, .cache = { 2 },
                          .family = KT_FAMILY_CACHE, .flags = KT_EVF_STRICT });
@@ -317,7 +312,7 @@ TEST(another_order, "/frees/another-order")
     const uint64_t at = 0xffff888000100000;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-        FedTracer w = fed_tracer_new(true);
+        g_auto(FedTracer) w = fed_tracer_new(true);
         uint64_t va = at + 4096 * cases[i].offset;
 
         alloc_pages(&w, at, cases[i].n, cases[i].gfp);
@@ -332,10 +327,8 @@ TEST(another_order, "/frees/another-order")
 }
 
 /* The pages' own allocation is shown, unless they are those of a slab. */
-TEST(pages_by_functions_of_blocks, "/frees/pages-by-functions-of-blocks")
+TRACER_TEST(pages_by_functions_of_blocks, "/frees/pages-by-functions-of-blocks")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_pages(&w, VA, 2, GFP_KERNEL);
     kfree(&w, VA);
     kfree(&w, VA + 4096);
@@ -352,10 +345,8 @@ TEST(pages_by_functions_of_blocks, "/frees/pages-by-functions-of-blocks")
 }
 
 /* kfree() takes pages that are no compound page for a single one. */
-TEST(what_kfree_frees_of_pages, "/frees/what-kfree-frees-of-pages")
+TRACER_TEST(what_kfree_frees_of_pages, "/frees/what-kfree-frees-of-pages")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_pages(&w, 0xffff888000100000, 4, GFP_KERNEL);
     kfree(&w, 0xffff888000100000);
     free_pages(&w, 0xffff888000100000, 1, KT_EVF_ORDER | KT_EVF_UNSPLIT);
@@ -364,10 +355,8 @@ TEST(what_kfree_frees_of_pages, "/frees/what-kfree-frees-of-pages")
     expect(&w, "wrong-family");
 }
 
-TEST(blocks_by_functions_of_pages, "/frees/blocks-by-functions-of-pages")
+TRACER_TEST(blocks_by_functions_of_pages, "/frees/blocks-by-functions-of-pages")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_pages(&w, VA, 4, GFP_COMP);
     alloc_in(&w, KT_LAYER_LARGE, VA, 16384, 0);
     free_pages(&w, VA, 4, KT_EVF_ORDER);
@@ -433,9 +422,8 @@ static void alloc_by(FedTracer *w, uint32_t stack, uint16_t cache, uint64_t va)
 
 /* An error for each stack. Freed objects and those of others do not count, and
  * the objects stay live. */
-TEST(objects_left_in_a_cache, "/frees/objects-left-in-a-cache")
+TRACER_TEST(objects_left_in_a_cache, "/frees/objects-left-in-a-cache")
 {
-    FedTracer w = fed_tracer_new(true);
     LeftErrors l;
 
     alloc_by(&w, 1, 1, VA);
@@ -459,7 +447,7 @@ TEST(objects_left_in_a_cache, "/frees/objects-left-in-a-cache")
 /* The kernel says that there are some, so the error stands without them. */
 TEST(objects_left_that_are_unknown, "/frees/objects-left-that-are-unknown")
 {
-    FedTracer w = fed_tracer_new(false);
+    g_auto(FedTracer) w = fed_tracer_new(false);
     LeftErrors l;
 
     alloc_by(&w, 1, 1, VA);
@@ -472,15 +460,12 @@ TEST(objects_left_that_are_unknown, "/frees/objects-left-that-are-unknown")
     expect(&w, "objects-left objects-left");
 }
 
-TEST(stacks_of_objects_left_are_bounded,
-     "/frees/stacks-of-objects-left-are-bounded")
+TRACER_TEST(stacks_of_objects_left_are_bounded,
+            "/frees/stacks-of-objects-left-are-bounded")
 {
-    FedTracer w = fed_tracer_new(true);
-
     for (unsigned i = 1; i <= 40; i++) {
         alloc_by(&w, i, 1, VA + 64 * i);
     }
     destroy(&w, 1);
     g_assert_cmpuint(errors_of(&w, true).errors, ==, 16);
-    kt_tracer_free(w.t);
 }

@@ -40,10 +40,8 @@ static void expect_pages(FedTracer *w, uint64_t va, uint64_t start, unsigned n,
 }
 
 /* split_page() and the split of a huge page: any part, in any order. */
-TEST(pages_come_back_in_parts, "/model/pages/in-parts")
+TRACER_TEST(pages_come_back_in_parts, "/model/pages/in-parts")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_pages(&w, VA, 8, 0);
     free_pages(&w, VA + 0x2000, 2, 0);
     expect_pages(&w, VA + 0x1000, VA, 2, KT_BLOCK_ALLOCATED);
@@ -64,10 +62,8 @@ TEST(pages_come_back_in_parts, "/model/pages/in-parts")
     expect(&w, "");
 }
 
-TEST(pages_of_nobody, "/model/pages/of-nobody")
+TRACER_TEST(pages_of_nobody, "/model/pages/of-nobody")
 {
-    FedTracer w = fed_tracer_new(true);
-
     free_pages(&w, VA, 1, 0);
     free_pages(&w, VA, 1024, KT_EVF_FRESH);
     g_assert_cmpuint(counter(&w, KT_CNT_FREE_PAGES_UNKNOWN), ==, 2);
@@ -75,10 +71,8 @@ TEST(pages_of_nobody, "/model/pages/of-nobody")
     expect(&w, "");
 }
 
-TEST(pages_freed_twice, "/model/pages/freed-twice")
+TRACER_TEST(pages_freed_twice, "/model/pages/freed-twice")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_pages(&w, VA, 4, 0);
     free_pages(&w, VA, 4, 0);
     /* The same call once more, new memory, part of it: no error. */
@@ -91,10 +85,8 @@ TEST(pages_freed_twice, "/model/pages/freed-twice")
     expect(&w, "double-free");
 }
 
-TEST(pages_told_of_again, "/model/pages/told-of-again")
+TRACER_TEST(pages_told_of_again, "/model/pages/told-of-again")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_pages(&w, VA, 2, 0);
     alloc_pages(&w, VA, 1, KT_EVF_IF_NEW);
     alloc_pages(&w, VA + 0x1000, 1, KT_EVF_IF_NEW);
@@ -106,10 +98,8 @@ TEST(pages_told_of_again, "/model/pages/told-of-again")
     expect(&w, "");
 }
 
-TEST(pages_change_hands, "/model/pages/change-hands")
+TRACER_TEST(pages_change_hands, "/model/pages/change-hands")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_pages(&w, VA, 8, 0);
     w.us = 100;
     alloc_pages(&w, VA + 0x1000, 2, KT_EVF_TAKE);
@@ -141,7 +131,7 @@ TEST(slab_was_given_back, "/model/slab/given-back")
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        FedTracer w = fed_tracer_new(true);
+        g_auto(FedTracer) w = fed_tracer_new(true);
 
         alloc_in(&w, cases[i].layer, VA, 64, cases[i].of);
         for (unsigned n = 0; n < 2; n++) {
@@ -156,9 +146,8 @@ TEST(slab_was_given_back, "/model/slab/given-back")
 }
 
 /* What a page says of itself is not what the caller says of the block. */
-TEST(a_page_names_no_cache, "/model/slab/names-no-cache")
+TRACER_TEST(a_page_names_no_cache, "/model/slab/names-no-cache")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc_in(&w, KT_LAYER_LARGE, VA, 16384, 0);
@@ -172,10 +161,8 @@ TEST(a_page_names_no_cache, "/model/slab/names-no-cache")
 }
 
 /* No page has a reference: the kernel frees nothing. */
-TEST(pages_without_references, "/model/pages/without-references")
+TRACER_TEST(pages_without_references, "/model/pages/without-references")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_pages(&w, VA, 4, 0);
     free_pages(&w, VA, 4, KT_EVF_UNREFERENCED);
     free_pages(&w, VA + 0x8000, 1, KT_EVF_UNREFERENCED);
@@ -186,10 +173,9 @@ TEST(pages_without_references, "/model/pages/without-references")
     expect(&w, "interior-free");
 }
 
-TEST(freed_pages_without_references, "/model/pages/freed-without-references")
+TRACER_TEST(freed_pages_without_references,
+            "/model/pages/freed-without-references")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_pages(&w, VA, 4, 0);
     free_pages(&w, VA, 4, 0);
     free_pages(&w, VA, 4, KT_EVF_UNREFERENCED);
@@ -198,9 +184,9 @@ TEST(freed_pages_without_references, "/model/pages/freed-without-references")
 }
 
 /* Since 7.0 the pages of a slab have no references. */
-TEST(objects_without_references, "/model/pages/objects-without-references")
+TRACER_TEST(objects_without_references,
+            "/model/pages/objects-without-references")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc_pages(&w, VA, 1, 0);
@@ -230,7 +216,7 @@ TEST(pages_of_a_former_slab, "/model/pages/of-a-former-slab")
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        FedTracer w = fed_tracer_new(true);
+        g_auto(FedTracer) w = fed_tracer_new(true);
         bool newer = cases[i].newer;
         KtBlock b;
 
@@ -253,10 +239,9 @@ TEST(pages_of_a_former_slab, "/model/pages/of-a-former-slab")
 }
 
 /* kfree_rcu() queues such an address, and frees it later: one error. */
-TEST(queued_pages_of_a_former_slab, "/model/pages/queued-of-a-former-slab")
+TRACER_TEST(queued_pages_of_a_former_slab,
+            "/model/pages/queued-of-a-former-slab")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc_in(&w, KT_LAYER_KMALLOC, VA, 24, 1);
     kfree(&w, VA);
     alloc_pages(&w, VA, 2, 0);

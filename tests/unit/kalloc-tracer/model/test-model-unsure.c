@@ -28,10 +28,8 @@ static void vfree(FedTracer *w, unsigned flags)
     event(w, KT_EV_FREE, KT_FAMILY_VFREE, VA, flags);
 }
 
-TEST(the_worker_repeats_one_free, "/unsure/the-worker-repeats-one-free")
+TRACER_TEST(the_worker_repeats_one_free, "/unsure/the-worker-repeats-one-free")
 {
-    FedTracer w = fed_tracer_new(true);
-
     vmalloc(&w);
     vfree(&w, KT_EVF_QUEUES);
     vfree(&w, KT_EVF_WORKER);
@@ -40,10 +38,8 @@ TEST(the_worker_repeats_one_free, "/unsure/the-worker-repeats-one-free")
     expect(&w, "double-free");
 }
 
-TEST(others_do_not_repeat_it, "/unsure/others-do-not-repeat-it")
+TRACER_TEST(others_do_not_repeat_it, "/unsure/others-do-not-repeat-it")
 {
-    FedTracer w = fed_tracer_new(true);
-
     vmalloc(&w);
     vfree(&w, KT_EVF_QUEUES);
     vfree(&w, KT_EVF_QUEUES);
@@ -55,7 +51,7 @@ TEST(whoever_may_be_the_worker_repeats_one_free,
      "/unsure/whoever-may-be-the-worker-repeats-one-free")
 {
     const unsigned flags = KT_EVF_QUEUES | KT_EVF_MAYBE_WORKER;
-    FedTracer w = fed_tracer_new(true);
+    g_auto(FedTracer) w = fed_tracer_new(true);
 
     vmalloc(&w);
     vfree(&w, flags);
@@ -67,11 +63,9 @@ TEST(whoever_may_be_the_worker_repeats_one_free,
     expect(&w, "double-free");
 }
 
-TEST(the_same_call_queues_what_it_freed,
-     "/unsure/the-same-call-queues-what-it-freed")
+TRACER_TEST(the_same_call_queues_what_it_freed,
+            "/unsure/the-same-call-queues-what-it-freed")
 {
-    FedTracer w = fed_tracer_new(true);
-
     vmalloc(&w);
     event(&w, KT_EV_FREE, KT_FAMILY_VFREE, VA, KT_EVF_AGAIN);
     event(&w, KT_EV_RCU_QUEUE, 0, VA, KT_EVF_AGAIN);
@@ -80,11 +74,9 @@ TEST(the_same_call_queues_what_it_freed,
     expect(&w, "double-free");
 }
 
-TEST(memory_without_hooks_is_not_judged,
-     "/unsure/memory-without-hooks-is-not-judged")
+TRACER_TEST(memory_without_hooks_is_not_judged,
+            "/unsure/memory-without-hooks-is-not-judged")
 {
-    FedTracer w = fed_tracer_new(true);
-
     vfree(&w, KT_EVF_UNSURE);
     vmalloc(&w);
     vfree(&w, KT_EVF_UNSURE);
@@ -97,10 +89,9 @@ TEST(memory_without_hooks_is_not_judged,
     expect(&w, "wrong-family");
 }
 
-TEST(a_free_inside_is_never_an_error, "/unsure/a-free-inside-is-never-an-error")
+TRACER_TEST(a_free_inside_is_never_an_error,
+            "/unsure/a-free-inside-is-never-an-error")
 {
-    FedTracer w = fed_tracer_new(true);
-
     event(&w, KT_EV_FREE, KT_FAMILY_ANY, VA + 8, KT_EVF_INSIDE);
     alloc(&w, VA, 64);
     event(&w, KT_EV_FREE, KT_FAMILY_ANY, VA + 8, KT_EVF_INSIDE);

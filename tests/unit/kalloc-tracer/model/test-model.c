@@ -11,9 +11,8 @@
 
 /* ---- frees -------------------------------------------------------------- */
 
-TEST(plain_life, "/model/plain-life")
+TRACER_TEST(plain_life, "/model/plain-life")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc(&w, VA, 64);
@@ -31,7 +30,7 @@ TEST(plain_life, "/model/plain-life")
 
 TEST(double_free, "/model/double-free")
 {
-    FedTracer w = fed_tracer_new(false);
+    g_auto(FedTracer) w = fed_tracer_new(false);
 
     alloc(&w, VA, 64);
     kfree(&w, VA);
@@ -40,10 +39,8 @@ TEST(double_free, "/model/double-free")
     expect(&w, "double-free double-free");
 }
 
-TEST(invalid_free, "/model/invalid-free")
+TRACER_TEST(invalid_free, "/model/invalid-free")
 {
-    FedTracer w = fed_tracer_new(true);
-
     kfree(&w, VA);
     alloc(&w, VA, 64);
     kfree(&w, VA);
@@ -54,7 +51,7 @@ TEST(invalid_free, "/model/invalid-free")
 
 TEST(unknown_free_of_late_tracing, "/model/unknown-free-of-late-tracing")
 {
-    FedTracer w = fed_tracer_new(false);
+    g_auto(FedTracer) w = fed_tracer_new(false);
 
     kfree(&w, VA);
     alloc(&w, VA, 64);
@@ -66,7 +63,7 @@ TEST(unknown_free_of_late_tracing, "/model/unknown-free-of-late-tracing")
 
 TEST(interior_free, "/model/interior-free")
 {
-    FedTracer w = fed_tracer_new(false);
+    g_auto(FedTracer) w = fed_tracer_new(false);
     KtBlock b;
 
     alloc(&w, VA, 64);
@@ -77,9 +74,8 @@ TEST(interior_free, "/model/interior-free")
     expect(&w, "interior-free");
 }
 
-TEST(pages_are_apart, "/model/pages-are-apart")
+TRACER_TEST(pages_are_apart, "/model/pages-are-apart")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc_in(&w, KT_LAYER_PAGES, VA, 4096, 0);
@@ -103,9 +99,8 @@ static void free_sized(FedTracer *w, uint64_t va, uint64_t size)
 }
 
 /* What was asked for counts, not what was reserved. */
-TEST(wrong_size, "/model/wrong-size")
+TRACER_TEST(wrong_size, "/model/wrong-size")
 {
-    FedTracer w = fed_tracer_new(true);
     const uint64_t sizes[] = { 64, 0, 5ull << 32 };
     KtBlock b;
 
@@ -123,9 +118,8 @@ TEST(wrong_size, "/model/wrong-size")
 
 /* ---- kfree_rcu ---------------------------------------------------------- */
 
-TEST(queued_then_freed, "/model/rcu/queued-then-freed")
+TRACER_TEST(queued_then_freed, "/model/rcu/queued-then-freed")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc(&w, VA, 64);
@@ -142,10 +136,8 @@ TEST(queued_then_freed, "/model/rcu/queued-then-freed")
 }
 
 /* One mistake, one error: the second free was told when it was queued. */
-TEST(queued_twice_is_told_once, "/model/rcu/queued-twice-is-told-once")
+TRACER_TEST(queued_twice_is_told_once, "/model/rcu/queued-twice-is-told-once")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 64);
     kfree_rcu(&w, VA);
     kfree_rcu(&w, VA);
@@ -156,10 +148,8 @@ TEST(queued_twice_is_told_once, "/model/rcu/queued-twice-is-told-once")
     expect(&w, "double-free double-free");
 }
 
-TEST(queued_when_freed, "/model/rcu/queued-when-freed")
+TRACER_TEST(queued_when_freed, "/model/rcu/queued-when-freed")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 64);
     kfree(&w, VA);
     kfree_rcu(&w, VA);
@@ -167,10 +157,8 @@ TEST(queued_when_freed, "/model/rcu/queued-when-freed")
     expect(&w, "double-free");
 }
 
-TEST(freed_while_queued, "/model/rcu/freed-while-queued")
+TRACER_TEST(freed_while_queued, "/model/rcu/freed-while-queued")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 64);
     kfree_rcu(&w, VA);
     kfree(&w, VA);
@@ -178,10 +166,8 @@ TEST(freed_while_queued, "/model/rcu/freed-while-queued")
     expect(&w, "double-free");
 }
 
-TEST(queue_of_unknown, "/model/rcu/unknown")
+TRACER_TEST(queue_of_unknown, "/model/rcu/unknown")
 {
-    FedTracer w = fed_tracer_new(true);
-
     kfree_rcu(&w, VA);
     alloc(&w, VA, 64);
     kfree_rcu(&w, VA + 8);
@@ -191,9 +177,8 @@ TEST(queue_of_unknown, "/model/rcu/unknown")
 
 /* ---- allocations -------------------------------------------------------- */
 
-TEST(overlap_is_told_once, "/model/overlap-is-told-once")
+TRACER_TEST(overlap_is_told_once, "/model/overlap-is-told-once")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     for (unsigned i = 0; i < 8; i++) {
@@ -210,9 +195,8 @@ TEST(overlap_is_told_once, "/model/overlap-is-told-once")
     expect(&w, "overlap");
 }
 
-TEST(no_bytes, "/model/no-bytes")
+TRACER_TEST(no_bytes, "/model/no-bytes")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA,
@@ -229,9 +213,8 @@ TEST(no_bytes, "/model/no-bytes")
     expect(&w, "");
 }
 
-TEST(resized, "/model/resized")
+TRACER_TEST(resized, "/model/resized")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     push(&w, (KtEvent) { .kind = KT_EV_ALLOC, .va = VA, .size = 40,
@@ -253,10 +236,8 @@ TEST(resized, "/model/resized")
 /* ---- gaps and boots ----------------------------------------------------- */
 
 /* Whatever happens to blocks from before a gap, it is nobody's fault. */
-TEST(nothing_is_certain_after_a_gap, "/model/gap/nothing-is-certain")
+TRACER_TEST(nothing_is_certain_after_a_gap, "/model/gap/nothing-is-certain")
 {
-    FedTracer w = fed_tracer_new(true);
-
     alloc(&w, VA, 64);
     alloc(&w, VA + 64, 64);
     alloc_in(&w, KT_LAYER_VMALLOC, VA + 128, 64, 0);
@@ -284,10 +265,8 @@ TEST(nothing_is_certain_after_a_gap, "/model/gap/nothing-is-certain")
 
 /* A call that is lost may be handed what is freed while it goes on, long after
  * it was entered. What lives is nobody else's. */
-TEST(a_lost_call_hands_out_what_is_freed, "/model/gap/lost-call")
+TRACER_TEST(a_lost_call_hands_out_what_is_freed, "/model/gap/lost-call")
 {
-    FedTracer w = fed_tracer_new(true);
-
     push(&w, (KtEvent) { .kind = KT_EV_GAP, .flags = KT_EVF_UNSEEN });
     kt_tracer_clear(w.t);
     alloc(&w, VA, 64);
@@ -336,10 +315,8 @@ TEST(a_gap_looks_at_what_is_new, "/model/gap/looks-at-what-is-new")
     kt_blocks_deinit(&b);
 }
 
-TEST(switching_on_twice_is_no_gap, "/model/gap/on-twice-is-none")
+TRACER_TEST(switching_on_twice_is_no_gap, "/model/gap/on-twice-is-none")
 {
-    FedTracer w = fed_tracer_new(true);
-
     g_assert_true(kt_tracer_enabled(w.t));
     kt_tracer_set_enabled(w.t, true);
     g_assert_cmpuint(counter(&w, KT_CNT_GAPS), ==, 0);
@@ -347,12 +324,10 @@ TEST(switching_on_twice_is_no_gap, "/model/gap/on-twice-is-none")
     g_assert_false(kt_tracer_enabled(w.t));
     kt_tracer_set_enabled(w.t, false);
     g_assert_cmpuint(counter(&w, KT_CNT_GAPS), ==, 0);
-    kt_tracer_free(w.t);
 }
 
-TEST(clear_forgets, "/model/clear-forgets")
+TRACER_TEST(clear_forgets, "/model/clear-forgets")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc(&w, VA, 64);
@@ -365,9 +340,8 @@ TEST(clear_forgets, "/model/clear-forgets")
     expect(&w, "");
 }
 
-TEST(reset_begins_a_boot, "/model/reset-begins-a-boot")
+TRACER_TEST(reset_begins_a_boot, "/model/reset-begins-a-boot")
 {
-    FedTracer w = fed_tracer_new(true);
     char comm[17];
     uint32_t pid;
     KtTaskId task = kt_tracer_intern_task(w.t, 7, "a\0c4567890123456");
@@ -394,22 +368,19 @@ TEST(reset_begins_a_boot, "/model/reset-begins-a-boot")
 
 /* ---- limits ------------------------------------------------------------- */
 
-TEST(errors_are_bounded, "/model/errors-are-bounded")
+TRACER_TEST(errors_are_bounded, "/model/errors-are-bounded")
 {
-    FedTracer w = fed_tracer_new(true);
-
     for (unsigned i = 0; i < 65536 + 10; i++) {
         kfree(&w, VA + i * 8);
     }
     g_assert_cmpuint(stats(&w).errors, ==, 65536);
     g_assert_cmpuint(counter(&w, KT_CNT_DROP_ERROR), ==, 10);
-    kt_tracer_free(w.t);
 }
 
 TEST(map_is_bounded, "/model/map-is-bounded")
 {
     KtConfig config = KT_CONFIG_DEFAULT;
-    FedTracer w = { .us = 1 };
+    g_auto(FedTracer) w = { .us = 1 };
     unsigned n = 1000000;
 
     config.map_bytes = 16 * 1024 * 1024;
@@ -431,9 +402,8 @@ TEST(map_is_bounded, "/model/map-is-bounded")
 }
 
 /* One allocation over a million blocks, again and again. */
-TEST(overlap_storm, "/model/overlap-storm")
+TRACER_TEST(overlap_storm, "/model/overlap-storm")
 {
-    FedTracer w = fed_tracer_new(true);
     const unsigned n = 1000000;
 
     for (unsigned round = 0; round < 2; round++) {
@@ -443,12 +413,10 @@ TEST(overlap_storm, "/model/overlap-storm")
         alloc(&w, VA - 4096, UINT64_MAX);
         g_assert_cmpuint(stats(&w).live_blocks, ==, 1);
     }
-    kt_tracer_free(w.t);
 }
 
-TEST(wrapping_sizes, "/model/wrapping-sizes")
+TRACER_TEST(wrapping_sizes, "/model/wrapping-sizes")
 {
-    FedTracer w = fed_tracer_new(true);
     KtBlock b;
 
     alloc(&w, UINT64_MAX, UINT64_MAX);
@@ -467,10 +435,8 @@ TEST(wrapping_sizes, "/model/wrapping-sizes")
 }
 
 /* Fields out of range are survived. */
-TEST(nonsense, "/model/nonsense")
+TRACER_TEST(nonsense, "/model/nonsense")
 {
-    FedTracer w = fed_tracer_new(true);
-
     for (unsigned i = 0; i < 256; i++) {
         KtEvent ev;
 
@@ -482,7 +448,6 @@ TEST(nonsense, "/model/nonsense")
         kt_tracer_push(w.t, 0, &ev);
     }
     stats(&w);
-    kt_tracer_free(w.t);
 }
 
 /* Multiples of the size that glib's table has by then, and of what undoes its

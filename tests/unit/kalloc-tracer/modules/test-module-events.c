@@ -4,6 +4,7 @@
  * unloaded module has the same time in the tracer and in the journal, also
  * while other vCPUs run.
  */
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/modules/module-events.h"
 
@@ -12,6 +13,8 @@
 
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/tracer/tracer.h"
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtModuleEvents, kt_module_events_free)
 
 #define PUSHERS 3
 #define LIVES 200
@@ -26,7 +29,7 @@ static const char symbols[] = "ffffffff81000000 T _stext\n"
 
 TEST(test_by_place, "/notes/by-place")
 {
-    KtModuleEvents *n = kt_module_events_new(kt_module_free);
+    g_autoptr(KtModuleEvents) n = kt_module_events_new(kt_module_free);
     KtModuleEvent note;
 
     g_assert_cmpuint(kt_module_events_next(n), ==, UINT64_MAX);
@@ -44,7 +47,6 @@ TEST(test_by_place, "/notes/by-place")
     g_assert_false(kt_module_events_pop(n, 6, &note));
     g_assert_true(kt_module_events_pop(n, 7, &note) && note.after == 7);
     g_assert_cmpuint(kt_module_events_next(n), ==, UINT64_MAX);
-    kt_module_events_free(n);
 }
 
 TEST(test_freed_with_the_list, "/notes/freed-with-the-list")
@@ -58,7 +60,7 @@ TEST(test_freed_with_the_list, "/notes/freed-with-the-list")
 
 TEST(test_events_before, "/notes/events-before")
 {
-    KtModuleEvents *n = kt_module_events_new(kt_module_free);
+    g_autoptr(KtModuleEvents) n = kt_module_events_new(kt_module_free);
 
     g_assert_cmpuint(kt_module_events_before(n, 100, 64), ==, 64);
     kt_module_events_add(n, &(KtModuleEvent) { .after = 150 });
@@ -68,7 +70,6 @@ TEST(test_events_before, "/notes/events-before")
     g_assert_cmpuint(kt_module_events_before(n, 149, 64), ==, 1);
     g_assert_cmpuint(kt_module_events_before(n, 150, 64), ==, 0);
     g_assert_cmpuint(kt_module_events_before(n, 164, 64), ==, 0);
-    kt_module_events_free(n);
 }
 
 /* ---- late ones ---------------------------------------------------------- */
@@ -144,9 +145,7 @@ TEST(test_late, "/notes/late")
     for (unsigned i = 0; i < G_N_ELEMENTS(late); i++) {
         g_thread_join(late[i]);
     }
-    kt_query_begin(t);
-    kt_query_stats(t, &stats);
-    kt_query_end(t);
+    stats = tracer_stats(t);
     g_assert_cmpuint(stats.events, ==, EVENTS);
     g_assert_cmpuint(kt_module_events_next(t->module_events), >, EVENTS);
 }

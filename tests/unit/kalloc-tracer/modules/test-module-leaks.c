@@ -50,9 +50,13 @@ static void run(TestWorld *w, const char *format, const char *name)
     test_world_events(w, script);
 }
 
-TEST(test_oldest_reports_go, "/module-leaks/oldest-reports-go")
+/* A case with a world @w that has this kernel. */
+#define KERNEL_TEST(fn, path) \
+    TEST_IN(g_autoptr(TestWorld), TestWorld *w, \
+            test_world_new(KERNEL), fn, path)
+
+KERNEL_TEST(test_oldest_reports_go, "/module-leaks/oldest-reports-go")
 {
-    g_autoptr(TestWorld) w = test_world_new(KERNEL);
     Seen s;
 
     for (unsigned i = 0; i < 300; i++) {
@@ -69,10 +73,8 @@ TEST(test_oldest_reports_go, "/module-leaks/oldest-reports-go")
 
 /* Its end stands among the events: those behind it do not count, however many
  * are applied at once. */
-TEST(test_in_order, "/module-leaks/in-order")
+KERNEL_TEST(test_in_order, "/module-leaks/in-order")
 {
-    g_autoptr(TestWorld) w = test_world_new(KERNEL);
-
     for (unsigned i = 0; i < 50; i++) {
         run(w, MODULE
             "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n"
@@ -88,10 +90,8 @@ TEST(test_in_order, "/module-leaks/in-order")
 }
 
 /* It is followed while nothing is recorded: of the frees nothing is known. */
-TEST(test_unloaded_while_off, "/module-leaks/unloaded-while-off")
+KERNEL_TEST(test_unloaded_while_off, "/module-leaks/unloaded-while-off")
 {
-    g_autoptr(TestWorld) w = test_world_new(KERNEL);
-
     run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n"
         "off\n" UNLOAD "on\n", "m");
     g_assert_cmpuint(look(w).n, ==, 1);
@@ -108,9 +108,8 @@ static bool never(const KtBlock *b, void *opaque)
     g_assert_not_reached();
 }
 
-TEST(test_withdrawn, "/module-leaks/withdrawn")
+KERNEL_TEST(test_withdrawn, "/module-leaks/withdrawn")
 {
-    g_autoptr(TestWorld) w = test_world_new(KERNEL);
     KtTracer *t = test_world_tracer(w);
 
     run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n"
@@ -130,9 +129,8 @@ static bool count(const KtBlock *b, void *opaque)
 }
 
 /* A freed block of kmalloc is still known at the address of the page. */
-TEST(test_pages, "/module-leaks/pages")
+KERNEL_TEST(test_pages, "/module-leaks/pages")
 {
-    g_autoptr(TestWorld) w = test_world_new(KERNEL);
     KtTracer *t = test_world_tracer(w);
     unsigned n = 0;
 
@@ -161,10 +159,8 @@ static void go_to_state(TestWorld *w)
 
 /* What is loaded in a VM's state came some time before: what it allocated
  * until then is its, too. One that comes later has its own time. */
-TEST(test_state_is_loaded, "/module-leaks/state-is-loaded")
+KERNEL_TEST(test_state_is_loaded, "/module-leaks/state-is-loaded")
 {
-    g_autoptr(TestWorld) w = test_world_new(KERNEL);
-
     run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n",
         "m");
     go_to_state(w);
@@ -179,11 +175,9 @@ TEST(test_state_is_loaded, "/module-leaks/state-is-loaded")
 }
 
 /* The kernel is found late: the gap until then comes before its modules. */
-TEST(test_state_is_loaded_with_a_gap,
-     "/module-leaks/state-is-loaded-with-a-gap")
+KERNEL_TEST(test_state_is_loaded_with_a_gap,
+            "/module-leaks/state-is-loaded-with-a-gap")
 {
-    g_autoptr(TestWorld) w = test_world_new(KERNEL);
-
     run(w, MODULE "alloc va=ffff888000001000 size=10 stack=ffffffffc0000010\n",
         "m");
     go_to_state(w);

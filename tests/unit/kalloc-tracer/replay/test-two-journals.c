@@ -48,7 +48,7 @@ static void push(KtTracer *t, KtEventKind kind, const char *hook,
 static void write_journal(Journal *j)
 {
     g_autoptr(GError) err = NULL;
-    KtTracer *t;
+    g_autoptr(KtTracer) t = NULL;
 
     j->path = new_path();
     t = new_tracer(j->path, &err);
@@ -59,7 +59,6 @@ static void write_journal(Journal *j)
     push(t, KT_EV_ALLOC, j->alloc, 8);
     push(t, KT_EV_FREE, j->free, 0);
     push(t, KT_EV_ALLOC, j->alloc, j->size);
-    kt_tracer_free(t);
 }
 
 static void run(Journal *j)

@@ -8,15 +8,9 @@
 
 #include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/snapshot-dump.h"
 #include "tests/lib/test-main.h"
-
-static KtTracer *new_tracer(void)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-
-    return kt_tracer_new(&config, NULL);
-}
 
 static KtStackId stack_of(KtTracer *t, uint64_t at)
 {
@@ -46,7 +40,7 @@ static bool load(KtTracer *t, const GByteArray *bytes)
 /* The ids of the two tracers differ. */
 TEST(test_same, "/snapshot-aliases/same")
 {
-    g_autoptr(KtTracer) t = new_tracer(), other = new_tracer();
+    g_autoptr(KtTracer) t = bare_tracer(0), other = bare_tracer(0);
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     g_autofree char *want = NULL, *got = NULL;
 
@@ -99,7 +93,7 @@ static GByteArray *save_version_3(KtTracer *t)
 
 TEST(test_version_3, "/snapshot-aliases/version-3")
 {
-    g_autoptr(KtTracer) t = new_tracer(), other = new_tracer();
+    g_autoptr(KtTracer) t = bare_tracer(0), other = bare_tracer(0);
     g_autoptr(GByteArray) bytes = NULL;
     g_autofree char *want = NULL, *got = NULL;
 

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Snapshots of a tracer within a memory limit (mem=). */
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/base/budget.h"
 #include "tests/lib/snapshot-dump.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 #include "kalloc-tracer/tracer/tracer.h"
-
-static KtTracer *new_tracer(uint64_t mem_bytes)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-
-    config.mem_bytes = mem_bytes;
-    return kt_tracer_new(&config, NULL);
-}
 
 /* (owned) a state with so many backtraces of the greatest length. */
 static GByteArray *with_stacks(KtTracer *t, unsigned n)
@@ -32,8 +25,8 @@ static GByteArray *with_stacks(KtTracer *t, unsigned n)
 TEST(stacks_beyond_the_bound, "/state-bounds/stacks-beyond-the-bound")
 {
     const unsigned many = 2 * KT_BUDGET_MIN / KT_MAX_FRAMES / 8;
-    g_autoptr(KtTracer) any = new_tracer(0);
-    g_autoptr(KtTracer) t = new_tracer(KT_BUDGET_MIN);
+    g_autoptr(KtTracer) any = bare_tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(KT_BUDGET_MIN);
     g_autoptr(GByteArray) too_much = with_stacks(any, many);
     g_autoptr(GByteArray) full = with_stacks(t, many);
     g_autoptr(GError) err = NULL;
@@ -67,8 +60,8 @@ static void allocate(KtTracer *t, unsigned n)
  * makes room for them. */
 TEST(accounts_come_whole, "/state-bounds/accounts-come-whole")
 {
-    g_autoptr(KtTracer) a = new_tracer(KT_BUDGET_MIN);
-    g_autoptr(KtTracer) b = new_tracer(KT_BUDGET_MIN);
+    g_autoptr(KtTracer) a = bare_tracer(KT_BUDGET_MIN);
+    g_autoptr(KtTracer) b = bare_tracer(KT_BUDGET_MIN);
     g_autoptr(GByteArray) state = g_byte_array_new();
     g_autofree char *before = NULL, *after = NULL;
     GsBytes in;

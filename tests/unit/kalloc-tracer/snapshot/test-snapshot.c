@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/hooks/hooks.h"
 #include "tests/lib/snapshot-dump.h"
@@ -236,11 +237,8 @@ static KtStats assert_nothing_lost(KtTracer *t)
         KT_CNT_EVICT_HISTORY, KT_CNT_EVICT_FREED, KT_CNT_DROP_BLOCK,
         KT_CNT_ALLOC_AGAIN, KT_CNT_FORGOTTEN,
     };
-    KtStats s;
+    KtStats s = tracer_stats(t);
 
-    kt_query_begin(t);
-    kt_query_stats(t, &s);
-    kt_query_end(t);
     for (unsigned i = 0; i < G_N_ELEMENTS(where); i++) {
         gone += kt_tracer_counter(t, where[i]);
     }

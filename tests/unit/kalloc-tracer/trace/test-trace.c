@@ -4,15 +4,8 @@
  * allocation; the memory limit; what a reset, ka clear and another trace do.
  */
 #include "kalloc-tracer/tracer/tracer.h"
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
-
-static KtTracer *tracer(uint64_t mem)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-
-    config.mem_bytes = mem;
-    return kt_tracer_new(&config, NULL);
-}
 
 static void push(KtTracer *t, KtEventKind kind, uint64_t va, uint64_t size)
 {
@@ -45,7 +38,7 @@ static KtTraceInfo info_of(KtTracer *t)
 /* Nobody waits between the events: all are applied in batches. */
 TEST(test_blocks, "/trace/blocks")
 {
-    g_autoptr(KtTracer) t = tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     g_autoptr(GArray) got = NULL;
 
     push(t, KT_EV_ALLOC, 0x1000, 1);
@@ -72,7 +65,7 @@ TEST(test_blocks, "/trace/blocks")
 
 TEST(test_stop, "/trace/stop")
 {
-    g_autoptr(KtTracer) t = tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     g_autoptr(GArray) got = NULL;
 
     g_assert_false(kt_trace_stop(t));
@@ -93,7 +86,7 @@ TEST(test_boots, "/trace/boots")
         KT_TRACED_EVENT, KT_TRACED_CLEAR, KT_TRACED_EVENT, KT_TRACED_EVENT,
         KT_TRACED_RESET, KT_TRACED_EVENT,
     };
-    g_autoptr(KtTracer) t = tracer(0);
+    g_autoptr(KtTracer) t = bare_tracer(0);
     g_autoptr(GArray) got = NULL;
 
     g_assert_true(kt_trace_start(t, &(KtTraceSpec) { .ring = 30 }, NULL));
@@ -114,7 +107,7 @@ TEST(test_boots, "/trace/boots")
 /* A ring that does not fit changes nothing. */
 TEST(test_limit, "/trace/limit")
 {
-    g_autoptr(KtTracer) t = tracer(64 << 20);
+    g_autoptr(KtTracer) t = bare_tracer(64 << 20);
     g_autoptr(GError) error = NULL;
     g_autoptr(GArray) got = NULL;
     KtStats stats;
@@ -127,9 +120,7 @@ TEST(test_limit, "/trace/limit")
     push(t, KT_EV_ALLOC, 0x2000, 1);
     got = read_trace(t, 0);
     g_assert_cmpuint(got->len, ==, 2);
-    kt_query_begin(t);
-    kt_query_stats(t, &stats);
-    kt_query_end(t);
+    stats = tracer_stats(t);
     g_assert_cmpuint(stats.part_bytes[KT_MEM_TRACE], ==,
                      100 * sizeof(KtTraced));
     g_assert_true(kt_trace_start(t, &(KtTraceSpec) { .ring = 50 }, NULL));

@@ -6,14 +6,8 @@
 #include "kalloc-tracer/api/kt-aliases.h"
 
 #include "kalloc-tracer/tracer/tracer.h"
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
-
-static KtTracer *tracer(void)
-{
-    KtConfig config = KT_CONFIG_DEFAULT;
-
-    return kt_tracer_new(&config, NULL);
-}
 
 static void add(KtTracer *t, uint64_t va, const char *name)
 {
@@ -43,7 +37,7 @@ static void check_names(KtTracer *t, uint64_t va, const char *want)
 
 TEST(test_names, "/cache-aliases/names")
 {
-    g_autoptr(KtTracer) t = tracer();
+    g_autoptr(KtTracer) t = bare_tracer(0);
     unsigned epoch = kt_cache_aliases_epoch(t);
     const KtCacheInfo gone = { .va = 1, .name = "own", .destroyed = true };
 
@@ -69,7 +63,7 @@ TEST(test_names, "/cache-aliases/names")
 
 TEST(test_limit, "/cache-aliases/limit")
 {
-    g_autoptr(KtTracer) t = tracer();
+    g_autoptr(KtTracer) t = bare_tracer(0);
 
     for (unsigned i = 0; i < KT_ALIASES_MAX + 2; i++) {
         g_autofree char *name = g_strdup_printf("name-%u", i);

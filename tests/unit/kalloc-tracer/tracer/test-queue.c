@@ -7,9 +7,12 @@
 #include <sched.h>
 #include <string.h>
 
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/kt.h"
 #include "kalloc-tracer/tracer/queue.h"
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtQueue, kt_queue_free)
 
 #define THREADS     8
 #define ROUNDS      20000
@@ -38,7 +41,7 @@ TEST(order_of_one_thread, "/queue/order-of-one-thread")
 
 TEST(stops_at_an_unfilled_place, "/queue/stops-at-an-unfilled-place")
 {
-    KtQueue *q = kt_queue_new();
+    g_autoptr(KtQueue) q = kt_queue_new();
     const KtEvent ev = { .va = 1 };
     uint64_t first = kt_queue_reserve(q);
     uint64_t second = kt_queue_reserve(q);
@@ -52,12 +55,11 @@ TEST(stops_at_an_unfilled_place, "/queue/stops-at-an-unfilled-place")
     g_assert_cmpuint(n, ==, 2);
     kt_queue_peek(q, 1, &n);
     g_assert_cmpuint(n, ==, 1);
-    kt_queue_free(q);
 }
 
 TEST(full_ring_is_not_ready, "/queue/full-ring-is-not-ready")
 {
-    KtQueue *q = kt_queue_new();
+    g_autoptr(KtQueue) q = kt_queue_new();
     const KtEvent ev = { .va = 1 };
     unsigned n;
 
@@ -73,7 +75,6 @@ TEST(full_ring_is_not_ready, "/queue/full-ring-is-not-ready")
     kt_queue_consume(q, n);
     g_assert_true(kt_queue_ready(q, KT_QUEUE_SLOTS + 5));
     g_assert_false(kt_queue_ready(q, KT_QUEUE_SLOTS + 6));
-    kt_queue_free(q);
 }
 
 /* ---- threads ------------------------------------------------------------ */
@@ -182,11 +183,8 @@ static void join(Worker *k)
 static void check_totals(World *w)
 {
     uint64_t shared = 2ull * w->turn;
-    KtStats s;
+    KtStats s = tracer_stats(w->t);
 
-    kt_query_begin(w->t);
-    kt_query_stats(w->t, &s);
-    kt_query_end(w->t);
     g_assert_cmpuint(s.errors, ==, 0);
     g_assert_cmpuint(s.events, ==, (uint64_t)THREADS * ROUNDS + shared);
     g_assert_cmpuint(s.live_blocks, ==, 0);

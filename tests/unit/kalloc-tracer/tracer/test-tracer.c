@@ -3,6 +3,7 @@
  * The consumer thread applies events in order, beside producers and queries,
  * without being asked to.
  */
+#include "tests/lib/bare-tracer.h"
 #include "tests/lib/test-main.h"
 #include "kalloc-tracer/kt.h"
 
@@ -64,9 +65,7 @@ TEST(stops_and_leaves_the_rest_to_others, "/tracer/stops")
     for (unsigned i = 0; i < N; i++) {
         push(t, 0, KT_EV_ALLOC, BASE + i * 64ull);
     }
-    kt_query_begin(t);
-    kt_query_stats(t, &stats);
-    kt_query_end(t);
+    stats = tracer_stats(t);
     g_assert_cmpuint(stats.live_blocks, ==, N);
 }
 
@@ -100,18 +99,14 @@ TEST(beside_producers_and_queries, "/tracer/beside-producers-and-queries")
         thread[i] = g_thread_new("produce", produce, &p[i]);
     }
     for (unsigned i = 0; i < 50; i++) {
-        kt_query_begin(t);
-        kt_query_stats(t, &stats);
-        kt_query_end(t);
+        stats = tracer_stats(t);
         g_assert_cmpuint(stats.live_blocks, <=, 2);
         g_assert_cmpuint(stats.errors, ==, 0);
     }
     for (unsigned i = 0; i < 2; i++) {
         g_thread_join(thread[i]);
     }
-    kt_query_begin(t);
-    kt_query_stats(t, &stats);
-    kt_query_end(t);
+    stats = tracer_stats(t);
     g_assert_cmpuint(stats.events, ==, 4 * N);
     g_assert_cmpuint(stats.freed_blocks, ==, 200);
     g_assert_cmpuint(stats.errors, ==, 0);

@@ -29,10 +29,8 @@ static void assert_records(const McHeapProfile *p, McFrames frames,
     g_assert_cmpstr(got, ==, expected);
 }
 
-TEST(the_root_comes_first, "/folded/root-first")
+PROFILE_TEST(the_root_comes_first, "/folded/root-first")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     export_stack(p, "leaf+0x10 middle+0x20[ext4] root+0x30", 4096, 2);
     assert_records(p, MC_FRAMES_FUNCTION, MC_TOP_live,
                    "root;middle [ext4];leaf 4096\n");
@@ -40,10 +38,8 @@ TEST(the_root_comes_first, "/folded/root-first")
                    "root+0x30;middle+0x20 [ext4];leaf+0x10 2\n");
 }
 
-TEST(equal_lines_are_added_up, "/folded/equal-lines")
+PROFILE_TEST(equal_lines_are_added_up, "/folded/equal-lines")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     export_stack(p, "b+0x10 a+0x10", 64, 1);
     export_stack(p, "b+0x20 a+0x10", 32, 1);
     export_stack(p, "", 16, 1);
@@ -53,17 +49,15 @@ TEST(equal_lines_are_added_up, "/folded/equal-lines")
                    "[no backtrace] 16\na+0x10;b+0x10 64\na+0x10;b+0x20 32\n");
 }
 
-TEST(recursion_stays_in_the_stack, "/folded/recursion")
+PROFILE_TEST(recursion_stays_in_the_stack, "/folded/recursion")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     export_stack(p, "f+0x1 f+0x1 a+0x2", 8, 1);
     assert_records(p, MC_FRAMES_FUNCTION, MC_TOP_live, "a;f;f 8\n");
 }
 
-TEST(what_is_not_positive_is_left_out_and_counted, "/folded/not-positive")
+PROFILE_TEST(what_is_not_positive_is_left_out_and_counted,
+             "/folded/not-positive")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     const McExport e = { .profile = p, .diff = true };
     g_autofree char *text = NULL;
 
@@ -78,9 +72,8 @@ TEST(what_is_not_positive_is_left_out_and_counted, "/folded/not-positive")
 }
 
 /* Readers take "<anything> <digits>" for a stack. */
-TEST(no_comment_is_a_stack, "/folded/comments")
+PROFILE_TEST(no_comment_is_a_stack, "/folded/comments")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     const McExport e = { .profile = p };
     g_autofree char *text = NULL;
     g_auto(GStrv) lines = NULL;

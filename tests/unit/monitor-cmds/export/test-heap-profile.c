@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Heap profiles: how names are read, and that hostile ones stay one name. */
+#include "tests/lib/export-world.h"
 #include "tests/lib/test-main.h"
 #include "monitor-cmds/export/export.h"
 
@@ -41,9 +42,8 @@ TEST(names_are_read_from_the_right, "/heap-profile/names-from-the-right")
     check(NULL, "0xffffffff81000010", NULL, 0);
 }
 
-TEST(frames_have_one_number, "/heap-profile/one-number-a-frame")
+PROFILE_TEST(frames_have_one_number, "/heap-profile/one-number-a-frame")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     unsigned a = mc_heap_profile_frame(p, 1, "a+0x1");
 
     g_assert_cmpuint(mc_heap_profile_frame(p, 1, "a+0x1"), ==, a);
@@ -52,9 +52,8 @@ TEST(frames_have_one_number, "/heap-profile/one-number-a-frame")
     g_assert_cmpuint(mc_heap_profile_frame(p, 1, "b+0x1"), !=, a);
 }
 
-TEST(stacks_without_frames_say_so, "/heap-profile/no-frames")
+PROFILE_TEST(stacks_without_frames_say_so, "/heap-profile/no-frames")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     const McProfileStack *s = mc_heap_profile_stack(p, NULL, 0);
     unsigned id = g_array_index(p->path, unsigned, s->first);
 
@@ -92,20 +91,17 @@ TEST(hostile_names_stay_visible_and_short, "/heap-profile/hostile-names")
     }
 }
 
-TEST(notes_are_one_line, "/heap-profile/notes")
+PROFILE_TEST(notes_are_one_line, "/heap-profile/notes")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     mc_heap_profile_note(p, "from %s", "a\nb\x1b[2J");
     g_assert_cmpstr(p->note->pdata[0], ==, "from a\\x0ab\\x1b[2J");
     mc_heap_profile_set_banner(p, "Linux\n\xff");
     g_assert_cmpstr(p->banner, ==, "Linux\\x0a\\xff");
 }
 
-TEST(ranges_that_end_before_they_start_are_dropped, "/heap-profile/ranges")
+PROFILE_TEST(ranges_that_end_before_they_start_are_dropped,
+             "/heap-profile/ranges")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     mc_heap_profile_range(p, "m", 2, 1);
     g_assert_cmpuint(p->range->len, ==, 0);
     mc_heap_profile_range(p, "m", 2, 2);

@@ -39,9 +39,8 @@ static unsigned count_lines(const char *text)
     return n;
 }
 
-TEST(caches_of_one_name_are_added_up, "/openmetrics/one-name")
+PROFILE_TEST(caches_of_one_name_are_added_up, "/openmetrics/one-name")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     g_autofree char *text = NULL;
 
     add_cache(p, "dentry", 64);
@@ -52,9 +51,8 @@ TEST(caches_of_one_name_are_added_up, "/openmetrics/one-name")
                     "ka_live_bytes{cache=\"[vmalloc]\"} 32\n");
 }
 
-TEST(what_is_beyond_the_limit_is_one_cache, "/openmetrics/limit")
+PROFILE_TEST(what_is_beyond_the_limit_is_one_cache, "/openmetrics/limit")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     g_autofree char *text = NULL;
 
     for (unsigned i = 0; i < 250; i++) {

@@ -89,9 +89,8 @@ TEST(numbers_are_varints, "/pprof/varints")
     g_assert_cmpmem(b->data, b->len, expected, sizeof(expected));
 }
 
-TEST(an_empty_profile_has_its_types, "/pprof/empty")
+PROFILE_TEST(an_empty_profile_has_its_types, "/pprof/empty")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     Counts c = count_profile(p);
 
     g_assert_cmpuint(c.n[1], ==, 5);
@@ -99,9 +98,8 @@ TEST(an_empty_profile_has_its_types, "/pprof/empty")
     g_assert_cmpuint(c.n[11], ==, 1);
 }
 
-TEST(equal_frames_are_one_location, "/pprof/locations")
+PROFILE_TEST(equal_frames_are_one_location, "/pprof/locations")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     Counts c;
 
     export_stack(p, "b+0x10 a+0x10", 64, 1);
@@ -114,10 +112,8 @@ TEST(equal_frames_are_one_location, "/pprof/locations")
 }
 
 /* Code outside of all ranges has a mapping of its own name. */
-TEST(each_location_has_a_mapping, "/pprof/mappings")
+PROFILE_TEST(each_location_has_a_mapping, "/pprof/mappings")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     mc_heap_profile_range(p, MC_PROFILE_KERNEL, 0xffffffff81000000,
                           0xffffffff82000000);
     mc_heap_profile_range(p, "unused", 0xffffffffc0000000,

@@ -53,9 +53,8 @@ TEST(hostile_names_are_values, "/sqlite/hostile-names")
     sqlite3_close(db);
 }
 
-TEST(the_leaf_has_depth_zero, "/sqlite/leaf-first")
+PROFILE_TEST(the_leaf_has_depth_zero, "/sqlite/leaf-first")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     g_autofree char *bytes = NULL;
     sqlite3 *db;
 

@@ -74,10 +74,13 @@ static void check_address(TestWorld *w, const char *word, uint64_t va)
     g_assert_cmphex(got, ==, va);
 }
 
-TEST(test_address, "/parse/address")
-{
-    g_autoptr(TestWorld) w = test_world_new(kernel);
+/* A case with a world @w that has this kernel. */
+#define KERNEL_TEST(fn, path) \
+    TEST_IN(g_autoptr(TestWorld), TestWorld *w, \
+            test_world_new(kernel), fn, path)
 
+KERNEL_TEST(test_address, "/parse/address")
+{
     check_address(w, "ffff888000001000", 0xffff888000001000);
     check_address(w, "0xffff888000001000", 0xffff888000001000);
     check_address(w, "ffff888000001000+10", 0xffff888000001010);
@@ -116,10 +119,8 @@ TEST(test_tags, "/parse/tags")
     g_assert_cmphex(r.hi, ==, 0xffff800000000fff);
 }
 
-TEST(test_hex_or_symbol, "/parse/hex-or-symbol")
+KERNEL_TEST(test_hex_or_symbol, "/parse/hex-or-symbol")
 {
-    g_autoptr(TestWorld) w = test_world_new(kernel);
-
     check_address(w, "add", 0xffffffff81000200);
     check_address(w, "0xadd", 0xadd);
     check_address(w, "ADD", 0xadd);
@@ -129,9 +130,8 @@ TEST(test_hex_or_symbol, "/parse/hex-or-symbol")
     check_address(w, "add+0", 0xffffffff81000200);
 }
 
-TEST(test_ranges, "/parse/range")
+KERNEL_TEST(test_ranges, "/parse/range")
 {
-    g_autoptr(TestWorld) w = test_world_new(kernel);
     const McContext *ctx = test_world_context(w);
     McRange r;
 
@@ -178,9 +178,8 @@ static void check_code(TestWorld *w, const char *word, const McCode *expected,
     }
 }
 
-TEST(test_function, "/parse/symbol-is-its-function")
+KERNEL_TEST(test_function, "/parse/symbol-is-its-function")
 {
-    g_autoptr(TestWorld) w = test_world_new(kernel);
     const McCode cold[] = {
         { 0xffffffff81000100, 0xffffffff81000200 },
         { 0xffffffff81000700, 0xffffffff81000800 },
@@ -201,9 +200,8 @@ TEST(test_function, "/parse/symbol-is-its-function")
     check_code(w, "kmalloc-add", &joined, 1);
 }
 
-TEST(test_data_is_no_function, "/parse/data-is-no-function")
+KERNEL_TEST(test_data_is_no_function, "/parse/data-is-no-function")
 {
-    g_autoptr(TestWorld) w = test_world_new(kernel);
     g_autoptr(GArray) out = g_array_new(FALSE, FALSE, sizeof(McCode));
     g_autoptr(GError) err = NULL;
 
@@ -214,9 +212,8 @@ TEST(test_data_is_no_function, "/parse/data-is-no-function")
 
 /* ---- lines --------------------------------------------------------------- */
 
-TEST(test_options, "/parse/options-anywhere")
+KERNEL_TEST(test_options, "/parse/options-anywhere")
 {
-    g_autoptr(TestWorld) w = test_world_new(kernel);
     g_auto(McArgs) args;
     g_autoptr(GError) err = NULL;
 
@@ -240,9 +237,8 @@ TEST(test_options, "/parse/options-anywhere")
     g_assert_true(args.filter.spec.state == 'F');
 }
 
-TEST(test_option_first, "/parse/option-before-command")
+KERNEL_TEST(test_option_first, "/parse/option-before-command")
 {
-    g_autoptr(TestWorld) w = test_world_new(kernel);
     g_auto(McArgs) args;
     g_autoptr(GError) err = NULL;
 
@@ -302,9 +298,8 @@ static void check_wrong(TestWorld *w, const char *line, const char *word)
     }
 }
 
-TEST(test_wrong_lines, "/parse/wrong-lines")
+KERNEL_TEST(test_wrong_lines, "/parse/wrong-lines")
 {
-    g_autoptr(TestWorld) w = test_world_new(kernel);
     static const struct {
         const char *line;
         const char *word;
@@ -343,10 +338,8 @@ TEST(test_wrong_lines, "/parse/wrong-lines")
     }
 }
 
-TEST(test_long_lines, "/parse/long-lines")
+KERNEL_TEST(test_long_lines, "/parse/long-lines")
 {
-    g_autoptr(TestWorld) w = test_world_new(kernel);
-
     g_autofree char *digits = g_strnfill(MC_LINE_MAX, '1');
     g_autofree char *longer = g_strnfill(MC_LINE_MAX + 1, '1');
     g_autoptr(GString) many = g_string_new("show");

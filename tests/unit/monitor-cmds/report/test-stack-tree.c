@@ -37,10 +37,8 @@ static void assert_tree(const McHeapProfile *p, bool inverted, unsigned max,
     g_assert_cmpstr(got, ==, expected);
 }
 
-TEST(frames_of_one_name_are_one_node, "/stack-tree/one-name")
+PROFILE_TEST(frames_of_one_name_are_one_node, "/stack-tree/one-name")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     export_stack(p, "kmalloc+0x1 g+0x1 root+0x1", 32, 1);
     export_stack(p, "kmalloc+0x1 f+0x1[ext4] root+0x1", 64, 2);
     export_stack(p, "kmalloc+0x1 g+0x2 root+0x9", 8, 1);
@@ -52,10 +50,8 @@ TEST(frames_of_one_name_are_one_node, "/stack-tree/one-name")
                 "3 root 64 2\n2 g 40 2\n3 root 40 2\n");
 }
 
-TEST(a_stack_may_end_in_a_node_that_has_children, "/stack-tree/ends")
+PROFILE_TEST(a_stack_may_end_in_a_node_that_has_children, "/stack-tree/ends")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     export_stack(p, "f+0x1 root+0x1", 16, 1);
     export_stack(p, "f+0x1 f+0x1 root+0x1", 8, 1);
     export_stack(p, "", 4, 1);
@@ -64,18 +60,14 @@ TEST(a_stack_may_end_in_a_node_that_has_children, "/stack-tree/ends")
                 "3 f 8 1\n");
 }
 
-TEST(no_stacks_are_a_root, "/stack-tree/empty")
+PROFILE_TEST(no_stacks_are_a_root, "/stack-tree/empty")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     assert_tree(p, false, MC_TREE_NODES, "0 all 0 0\n");
     assert_tree(p, true, 2, "0 all 0 0\n");
 }
 
-TEST(small_nodes_are_one_with_their_sum, "/stack-tree/cut")
+PROFILE_TEST(small_nodes_are_one_with_their_sum, "/stack-tree/cut")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     export_stack(p, "a+0x1 big+0x1", 1000000, 100000);
     export_stack(p, "b+0x1 small+0x1", 10, 3);
     export_stack(p, "c+0x1 small+0x1", 10, 3);
@@ -86,10 +78,8 @@ TEST(small_nodes_are_one_with_their_sum, "/stack-tree/cut")
 }
 
 /* A node of many blocks but few bytes is kept. */
-TEST(each_value_counts, "/stack-tree/each-value")
+PROFILE_TEST(each_value_counts, "/stack-tree/each-value")
 {
-    g_autoptr(McHeapProfile) p = mc_heap_profile_new();
-
     export_stack(p, "a+0x1", 1000000, 10);
     export_stack(p, "b+0x1", 1, 10);
     assert_tree(p, false, MC_TREE_NODES,

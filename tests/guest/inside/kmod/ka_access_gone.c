@@ -26,7 +26,4 @@ static void __exit ka_gone_exit(void)
 {
 }
 
-module_init(ka_gone_init);
-module_exit(ka_gone_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("frees an object that ka_access reads");
+KA_MODULE(ka_gone_init, ka_gone_exit, "frees an object that ka_access reads");

@@ -129,7 +129,5 @@ static void __exit ka_access_exit(void)
     kmem_cache_destroy(ka_own);
 }
 
-module_init(ka_access_init);
-module_exit(ka_access_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("accesses to freed memory, and behind blocks");
+KA_MODULE(ka_access_init, ka_access_exit,
+          "accesses to freed memory, and behind blocks");

@@ -359,6 +359,4 @@ static int __init ka_bad_slab_init(void)
     return err;
 }
 
-module_init(ka_bad_slab_init);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("damages the lists of free objects");
+KA_MODULE_STAYS(ka_bad_slab_init, "damages the lists of free objects");

@@ -69,7 +69,4 @@ static void __exit ka_cache_exit(void)
     }
 }
 
-module_init(ka_cache_init);
-module_exit(ka_cache_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("a cache of its own");
+KA_MODULE(ka_cache_init, ka_cache_exit, "a cache of its own");

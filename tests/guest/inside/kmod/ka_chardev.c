@@ -82,7 +82,5 @@ static void __exit ka_chardev_exit(void)
     ka_site_end();
 }
 
-module_init(ka_chardev_init);
-module_exit(ka_chardev_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("a character device that allocates");
+KA_MODULE(ka_chardev_init, ka_chardev_exit,
+          "a character device that allocates");

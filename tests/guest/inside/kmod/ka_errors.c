@@ -530,6 +530,4 @@ static int __init ka_errors_init(void)
     return -EINVAL;
 }
 
-module_init(ka_errors_init);
-MODULE_DESCRIPTION("heap errors on purpose");
-MODULE_LICENSE("GPL");
+KA_MODULE_STAYS(ka_errors_init, "heap errors on purpose");

@@ -58,7 +58,5 @@ static void __exit ka_first_exit(void)
     ka_site_end();
 }
 
-module_init(ka_first_init);
-module_exit(ka_first_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("leaves blocks and an error behind when it is unloaded");
+KA_MODULE(ka_first_init, ka_first_exit,
+          "leaves blocks and an error behind when it is unloaded");

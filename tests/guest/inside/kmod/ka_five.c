@@ -65,7 +65,4 @@ static void __exit ka_five_exit(void)
 {
 }
 
-module_init(ka_five_init);
-module_exit(ka_five_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("five leaks that look alike");
+KA_MODULE(ka_five_init, ka_five_exit, "five leaks that look alike");

@@ -157,7 +157,4 @@ static void __exit ka_flood_exit(void)
     flood_free();
 }
 
-module_init(ka_flood_init);
-module_exit(ka_flood_exit);
-MODULE_DESCRIPTION("allocations without end");
-MODULE_LICENSE("GPL");
+KA_MODULE(ka_flood_init, ka_flood_exit, "allocations without end");

@@ -34,7 +34,4 @@ static void __exit ka_halt_exit(void)
     unregister_reboot_notifier(&halt_nb);
 }
 
-module_init(ka_halt_init);
-module_exit(ka_halt_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("Hang while the guest shuts down");
+KA_MODULE(ka_halt_init, ka_halt_exit, "Hang while the guest shuts down");

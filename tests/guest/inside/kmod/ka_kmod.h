@@ -37,4 +37,13 @@
         return ka_returned;                             \
     }
 
+/* Define the module itself; KA_MODULE_STAYS(): it cannot be unloaded. */
+#define KA_MODULE_STAYS(init, what)                     \
+    module_init(init);                                  \
+    MODULE_LICENSE("GPL");                              \
+    MODULE_DESCRIPTION(what)
+#define KA_MODULE(init, exit, what)                     \
+    KA_MODULE_STAYS(init, what);                        \
+    module_exit(exit)
+
 #endif /* KA_KMOD_H */

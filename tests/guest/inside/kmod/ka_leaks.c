@@ -419,7 +419,5 @@ static void __exit ka_leaks_exit(void)
     vfree(tagged);
 }
 
-module_init(ka_leaks_init);
-module_exit(ka_leaks_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("objects that are held in every way, and twenty leaks");
+KA_MODULE(ka_leaks_init, ka_leaks_exit,
+          "objects that are held in every way, and twenty leaks");

@@ -140,7 +140,5 @@ static void __exit ka_leaky_exit(void)
     give_back();
 }
 
-module_init(ka_leaky_init);
-module_exit(ka_leaky_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("leaves blocks behind when it is unloaded");
+KA_MODULE(ka_leaky_init, ka_leaky_exit,
+          "leaves blocks behind when it is unloaded");

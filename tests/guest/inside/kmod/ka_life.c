@@ -59,7 +59,4 @@ static void __exit ka_life_exit(void)
     ka_site_end();
 }
 
-module_init(ka_life_init);
-module_exit(ka_life_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("allocates in init, core and exit code");
+KA_MODULE(ka_life_init, ka_life_exit, "allocates in init, core and exit code");

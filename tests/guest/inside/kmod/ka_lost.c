@@ -147,7 +147,5 @@ static void __exit ka_lost_exit(void)
     }
 }
 
-module_init(ka_lost_init);
-module_exit(ka_lost_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("objects that are lost when the module is unloaded");
+KA_MODULE(ka_lost_init, ka_lost_exit,
+          "objects that are lost when the module is unloaded");

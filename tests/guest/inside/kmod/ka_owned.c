@@ -34,7 +34,4 @@ static void __exit ka_owned_exit(void)
     root_device_unregister(device);
 }
 
-module_init(ka_owned_init);
-module_exit(ka_owned_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("a device that owns memory");
+KA_MODULE(ka_owned_init, ka_owned_exit, "a device that owns memory");

@@ -149,6 +149,4 @@ static int __init ka_page_errors_init(void)
     return -EINVAL;
 }
 
-module_init(ka_page_errors_init);
-MODULE_DESCRIPTION("errors with pages on purpose");
-MODULE_LICENSE("GPL");
+KA_MODULE_STAYS(ka_page_errors_init, "errors with pages on purpose");

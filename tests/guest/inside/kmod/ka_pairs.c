@@ -258,6 +258,4 @@ static int __init ka_pairs_init(void)
     return 0;
 }
 
-module_init(ka_pairs_init);
-MODULE_DESCRIPTION("frees by the functions of other allocators");
-MODULE_LICENSE("GPL");
+KA_MODULE_STAYS(ka_pairs_init, "frees by the functions of other allocators");

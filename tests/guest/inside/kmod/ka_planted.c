@@ -339,13 +339,11 @@ static int __init planted_init(void)
     major = register_chrdev(0, "ka_planted", &planted_fops);
     return major < 0 ? major : 0;
 }
-module_init(planted_init);
 
 static void __exit planted_exit(void)
 {
     unregister_chrdev(major, "ka_planted");
 }
-module_exit(planted_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: thirteen errors in error paths");
+KA_MODULE(planted_init, planted_exit,
+          "ka test: thirteen errors in error paths");

@@ -546,6 +546,4 @@ static int __init ka_rules_init(void)
     return 0;
 }
 
-module_init(ka_rules_init);
-MODULE_DESCRIPTION("every rule of an allocation tracer, once");
-MODULE_LICENSE("GPL");
+KA_MODULE_STAYS(ka_rules_init, "every rule of an allocation tracer, once");

@@ -50,7 +50,4 @@ static void __exit ka_second_exit(void)
     ka_second_c();
 }
 
-module_init(ka_second_init);
-module_exit(ka_second_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("takes the place of another module");
+KA_MODULE(ka_second_init, ka_second_exit, "takes the place of another module");

@@ -257,7 +257,4 @@ static void __exit ka_sick_exit(void)
     misc_deregister(&ka_sick_device);
 }
 
-module_init(ka_sick_init);
-module_exit(ka_sick_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("makes the kernel sick");
+KA_MODULE(ka_sick_init, ka_sick_exit, "makes the kernel sick");

@@ -60,6 +60,4 @@ static int __init ka_stale_init(void)
     return ka_stale_use_site(p) ? 0 : -EINVAL;
 }
 
-module_init(ka_stale_init);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("uses a block after it was freed");
+KA_MODULE_STAYS(ka_stale_init, "uses a block after it was freed");

@@ -60,7 +60,4 @@ static void __exit ka_storm_exit(void)
 {
 }
 
-module_init(ka_storm_init);
-module_exit(ka_storm_exit);
-MODULE_DESCRIPTION("kmalloc and kfree in a loop");
-MODULE_LICENSE("GPL");
+KA_MODULE(ka_storm_init, ka_storm_exit, "kmalloc and kfree in a loop");

@@ -473,7 +473,5 @@ static int __init ka_stress_init(void)
     return err;
 }
 
-module_init(ka_stress_init);
-module_exit(ka_stress_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("allocates and frees on all CPUs at once");
+KA_MODULE(ka_stress_init, ka_stress_exit,
+          "allocates and frees on all CPUs at once");

@@ -117,7 +117,5 @@ static void __exit ka_struct_exit(void)
     kfree(thing);
 }
 
-module_init(ka_struct_init);
-module_exit(ka_struct_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("an object with a member of each kind");
+KA_MODULE(ka_struct_init, ka_struct_exit,
+          "an object with a member of each kind");

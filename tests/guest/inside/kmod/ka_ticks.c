@@ -89,7 +89,4 @@ static void __exit ka_ticks_exit(void)
     }
 }
 
-module_init(ka_ticks_init);
-module_exit(ka_ticks_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("allocates in timer interrupts");
+KA_MODULE(ka_ticks_init, ka_ticks_exit, "allocates in timer interrupts");

@@ -17,6 +17,4 @@ static int __init ka_triple_init(void)
     return -EIO;
 }
 
-module_init(ka_triple_init);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("a triple fault");
+KA_MODULE_STAYS(ka_triple_init, "a triple fault");

@@ -62,12 +62,10 @@ static int __init ka_unpaid_init(void)
     pr_info("ka_unpaid: %u of %u refused\n", n, 2 * ROUNDS);
     return 0;
 }
-module_init(ka_unpaid_init);
 
 static void __exit ka_unpaid_exit(void)
 {
 }
-module_exit(ka_unpaid_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: pages that nobody pays for");
+KA_MODULE(ka_unpaid_init, ka_unpaid_exit,
+          "ka test: pages that nobody pays for");

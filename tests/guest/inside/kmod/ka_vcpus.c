@@ -332,7 +332,5 @@ static void __exit ka_vcpus_exit(void)
     kmem_cache_destroy(cache);
 }
 
-module_init(ka_vcpus_init);
-module_exit(ka_vcpus_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("accesses objects on all CPUs, after their free or before");
+KA_MODULE(ka_vcpus_init, ka_vcpus_exit,
+          "accesses objects on all CPUs, after their free or before");

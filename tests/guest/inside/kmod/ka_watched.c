@@ -145,7 +145,4 @@ static void __exit ka_watched_exit(void)
     kmem_cache_destroy(cache);
 }
 
-module_init(ka_watched_init);
-module_exit(ka_watched_exit);
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("accesses to one object");
+KA_MODULE(ka_watched_init, ka_watched_exit, "accesses to one object");

@@ -220,7 +220,6 @@ static int __init kf_calls_init(void)
     proc_create("kf_calls", 0600, NULL, &ops);
     return 0;
 }
-module_init(kf_calls_init);
 
 static void __exit kf_calls_exit(void)
 {
@@ -228,7 +227,6 @@ static void __exit kf_calls_exit(void)
     five_calls("exit");
     kmem_cache_destroy(cache);
 }
-module_exit(kf_calls_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: calls that fault rules are about");
+KA_MODULE(kf_calls_init, kf_calls_exit,
+          "ka test: calls that fault rules are about");

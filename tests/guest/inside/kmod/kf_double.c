@@ -30,14 +30,12 @@ static int __init kf_double_init(void)
         kfree(groups);      /* the error */
     return err;
 }
-module_init(kf_double_init);
 
 static void __exit kf_double_exit(void)
 {
     kfree(groups);
     kvfree(in);
 }
-module_exit(kf_double_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: a block that is freed twice");
+KA_MODULE(kf_double_init, kf_double_exit,
+          "ka test: a block that is freed twice");

@@ -36,13 +36,11 @@ static int __init kf_errptr_init(void)
     }
     return 0;
 }
-module_init(kf_errptr_init);
 
 static void __exit kf_errptr_exit(void)
 {
     kf_clean_up();
 }
-module_exit(kf_errptr_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: an error pointer that is used");
+KA_MODULE(kf_errptr_init, kf_errptr_exit,
+          "ka test: an error pointer that is used");

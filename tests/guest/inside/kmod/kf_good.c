@@ -36,7 +36,6 @@ fail_second:
 fail:
     return -ENOMEM;
 }
-module_init(kf_good_init);
 
 static void __exit kf_good_exit(void)
 {
@@ -45,7 +44,5 @@ static void __exit kf_good_exit(void)
     for (i = 0; i < 3; i++)
         kfree(part[i]);
 }
-module_exit(kf_good_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: no error at all");
+KA_MODULE(kf_good_init, kf_good_exit, "ka test: no error at all");

@@ -19,7 +19,6 @@ static int __init kf_late_init(void)
         late[i] = kzalloc(sizeof(*late[i]), GFP_KERNEL);
     return 0;
 }
-module_init(kf_late_init);
 
 static void __exit kf_late_exit(void)
 {
@@ -29,7 +28,5 @@ static void __exit kf_late_exit(void)
         if (late[i])
             kfree_rcu(late[i], rcu);
 }
-module_exit(kf_late_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: frees after the unload");
+KA_MODULE(kf_late_init, kf_late_exit, "ka test: frees after the unload");

@@ -23,7 +23,6 @@ static int __init kf_loop_init(void)
 {
     return kf_fill();
 }
-module_init(kf_loop_init);
 
 static void __exit kf_loop_exit(void)
 {
@@ -32,7 +31,5 @@ static void __exit kf_loop_exit(void)
     for (i = 0; i < 6; i++)
         kfree(buffer[i]);
 }
-module_exit(kf_loop_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: buffers of a loop that leak");
+KA_MODULE(kf_loop_init, kf_loop_exit, "ka test: buffers of a loop that leak");

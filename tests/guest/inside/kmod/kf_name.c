@@ -31,14 +31,11 @@ static int __init kf_name_init(void)
     }
     return err;
 }
-module_init(kf_name_init);
 
 static void __exit kf_name_exit(void)
 {
     kfree(part);
     kfree_const(device.kobj.name);
 }
-module_exit(kf_name_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: a name that leaks");
+KA_MODULE(kf_name_init, kf_name_exit, "ka test: a name that leaks");

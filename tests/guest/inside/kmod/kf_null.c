@@ -15,13 +15,10 @@ static int __init kf_null_init(void)
     kf_set();
     return 0;
 }
-module_init(kf_null_init);
 
 static void __exit kf_null_exit(void)
 {
     kfree(value);
 }
-module_exit(kf_null_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: a result that is not checked");
+KA_MODULE(kf_null_init, kf_null_exit, "ka test: a result that is not checked");

@@ -33,13 +33,10 @@ static int __init kf_put_init(void)
     }
     return err;
 }
-module_init(kf_put_init);
 
 static void __exit kf_put_exit(void)
 {
     kobject_put(object);
 }
-module_exit(kf_put_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: a kobject that is freed twice");
+KA_MODULE(kf_put_init, kf_put_exit, "ka test: a kobject that is freed twice");

@@ -18,13 +18,10 @@ static int __init kf_retry_init(void)
     kf_try();
     return 0;
 }
-module_init(kf_retry_init);
 
 static void __exit kf_retry_exit(void)
 {
     kfree(block);
 }
-module_exit(kf_retry_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: a loop that does not end");
+KA_MODULE(kf_retry_init, kf_retry_exit, "ka test: a loop that does not end");

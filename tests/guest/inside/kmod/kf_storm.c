@@ -79,7 +79,5 @@ static void __exit kf_storm_exit(void)
 {
 }
 
-module_init(kf_storm_init);
-module_exit(kf_storm_exit);
-MODULE_DESCRIPTION("allocations that may fail, from many threads");
-MODULE_LICENSE("GPL");
+KA_MODULE(kf_storm_init, kf_storm_exit,
+          "allocations that may fail, from many threads");

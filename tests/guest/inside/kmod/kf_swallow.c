@@ -29,14 +29,12 @@ static int __init kf_swallow_init(void)
     kf_add_part();      /* the error: its result is ignored */
     return 0;
 }
-module_init(kf_swallow_init);
 
 static void __exit kf_swallow_exit(void)
 {
     BUG_ON(list_empty(&parts));
     kfree(list_first_entry(&parts, struct part, node));
 }
-module_exit(kf_swallow_exit);
 
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("ka test: an error that init swallows");
+KA_MODULE(kf_swallow_init, kf_swallow_exit,
+          "ka test: an error that init swallows");

@@ -23,11 +23,18 @@
 
 enum { RA = 1, SP = 2, S0 = 8, PC = 64 };
 
+#define SYMBOLS 4
+
+typedef struct Symbol {
+    const char *name;
+    unsigned at;
+} Symbol;
+
 /* Code at TEXT, whose symbols are at halfwords; the last one is the end. */
 typedef struct Code {
     const uint16_t *word;
     size_t n;
-    struct { const char *name; unsigned at; } symbol[4];
+    Symbol symbol[SYMBOLS];
 } Code;
 
 /* A kernel with this code, and the reader of its file. */
@@ -192,46 +199,71 @@ static char *said(Reader *r, uint64_t va)
     return g_string_free(s, FALSE);
 }
 
-#define ASSERT_SAID(r, at, text) do { \
-        g_autofree char *said_ = said(r, TEXT + 2 * (at)); \
-        g_assert_cmpstr(said_, ==, text); \
-    } while (0)
-
 #define BEGIN   "x2+0 | in x1 | same"
 
 /* ---- functions ---------------------------------------------------------- */
 
+#define INSNS   32
+
+/* An instruction of one or two halfwords, and the rules there, if they are
+ * checked. */
+typedef struct Insn {
+    const char *text;
+    uint16_t word[2];
+    const char *rules;
+} Insn;
+
+static const Symbol f_alone[SYMBOLS] = { { "f", 0 } };
+
+/* Check the rules of code. @symbol: at instructions; @n is the end. */
+static void check_code(const Insn *insn, size_t n, const Symbol *symbol)
+{
+    uint16_t word[2 * INSNS];
+    unsigned at[INSNS + 1];
+    Code code = { word };
+    g_autoptr(Reader) r = NULL;
+
+    g_assert_cmpuint(n, <=, INSNS);
+    for (size_t i = 0; i < n; i++) {
+        at[i] = code.n;
+        word[code.n++] = insn[i].word[0];
+        if (insn[i].word[1]) {
+            word[code.n++] = insn[i].word[1];
+        }
+    }
+    at[n] = code.n;
+    for (unsigned i = 0; i < SYMBOLS; i++) {
+        code.symbol[i] = (Symbol) { symbol[i].name, at[symbol[i].at] };
+    }
+    r = open_code(&code, TEXT);
+    for (size_t i = 0; i < n; i++) {
+        if (insn[i].rules) {
+            g_autofree char *text = said(r, TEXT + 2 * at[i]);
+
+            g_test_message("%s", insn[i].text);
+            g_assert_cmpstr(text, ==, insn[i].rules);
+        }
+    }
+}
+
 TEST(usual_function, "/cfi-riscv64/usual-function")
 {
-    static const uint16_t word[] = {
-        0xc911,         /*  0: beqz a0, out */
-        0x7179,         /*  1: addi sp, sp, -48 */
-        0xf406,         /*  2: sd ra, 40(sp) */
-        0xf022,         /*  3: sd s0, 32(sp) */
-        0x1800,         /*  4: addi s0, sp, 48 */
-        0x9582,         /*  5: jalr a1 */
-        0x70a2,         /*  6: ld ra, 40(sp) */
-        0x7402,         /*  7: ld s0, 32(sp) */
-        0x6145,         /*  8: addi sp, sp, 48 */
-        0x8082,         /*  9: ret */
-        0x5529,         /* 10: out: li a0, -22 */
-        0x8082,         /* 11: ret */
+    static const Insn insn[] = {
+        { "beqz a0, out", { 0xc911 }, BEGIN },
+        { "addi sp, sp, -48", { 0x7179 }, BEGIN },
+        { "sd ra, 40(sp)", { 0xf406 }, "x2+48 | in x1 | same" },
+        { "sd s0, 32(sp)", { 0xf022 }, "x2+48 | cfa-8 | same" },
+        { "addi s0, sp, 48", { 0x1800 }, "x2+48 | cfa-8 | cfa-16" },
+        { "jalr a1", { 0x9582 }, "x8+0 | cfa-8 | cfa-16" },
+        { "ld ra, 40(sp)", { 0x70a2 }, "x8+0 | cfa-8 | cfa-16" },
+        { "ld s0, 32(sp)", { 0x7402 }, "x8+0 | cfa-8 | cfa-16" },
+        { "addi sp, sp, 48", { 0x6145 }, "x2+48 | cfa-8 | same" },
+        { "ret", { 0x8082 }, BEGIN },
+        { "out: li a0, -22", { 0x5529 }, BEGIN },
+        { "ret", { 0x8082 }, BEGIN },
     };
-    static const Code code = { word, G_N_ELEMENTS(word), { { "f", 0 } } };
-    g_autoptr(Reader) r = open_code(&code, TEXT);
 
-    ASSERT_SAID(r, 0, BEGIN);
-    ASSERT_SAID(r, 1, BEGIN);
-    ASSERT_SAID(r, 2, "x2+48 | in x1 | same");
-    ASSERT_SAID(r, 3, "x2+48 | cfa-8 | same");
-    ASSERT_SAID(r, 4, "x2+48 | cfa-8 | cfa-16");
-    ASSERT_SAID(r, 5, "x8+0 | cfa-8 | cfa-16");
-    ASSERT_SAID(r, 6, "x8+0 | cfa-8 | cfa-16");
-    ASSERT_SAID(r, 7, "x8+0 | cfa-8 | cfa-16");
-    ASSERT_SAID(r, 8, "x2+48 | cfa-8 | same");
-    ASSERT_SAID(r, 9, BEGIN);
-    ASSERT_SAID(r, 10, BEGIN);
-    ASSERT_SAID(r, 11, BEGIN);
+    check_code(insn, G_N_ELEMENTS(insn), f_alone);
 }
 
 /* The CFA at an entry has another form than lldb's own rule for entries, so
@@ -261,225 +293,182 @@ TEST(form_at_entry, "/cfi-riscv64/form-at-entry")
 /* A function without calls saves s0 alone. */
 TEST(leaf_function, "/cfi-riscv64/leaf-function")
 {
-    static const uint16_t word[] = {
-        0x1141,         /* 0: addi sp, sp, -16 */
-        0xe422,         /* 1: sd s0, 8(sp) */
-        0x0800,         /* 2: addi s0, sp, 16 */
-        0x0001,         /* 3: nop */
-        0x6422,         /* 4: ld s0, 8(sp) */
-        0x0141,         /* 5: addi sp, sp, 16 */
-        0x8082,         /* 6: ret */
+    static const Insn insn[] = {
+        { "addi sp, sp, -16", { 0x1141 } },
+        { "sd s0, 8(sp)", { 0xe422 } },
+        { "addi s0, sp, 16", { 0x0800 }, "x2+16 | in x1 | cfa-8" },
+        { "nop", { 0x0001 }, "x8+0 | in x1 | cfa-8" },
+        { "ld s0, 8(sp)", { 0x6422 } },
+        { "addi sp, sp, 16", { 0x0141 }, "x2+16 | in x1 | same" },
+        { "ret", { 0x8082 }, BEGIN },
     };
-    static const Code code = { word, G_N_ELEMENTS(word), { { "f", 0 } } };
-    g_autoptr(Reader) r = open_code(&code, TEXT);
 
-    ASSERT_SAID(r, 2, "x2+16 | in x1 | cfa-8");
-    ASSERT_SAID(r, 3, "x8+0 | in x1 | cfa-8");
-    ASSERT_SAID(r, 5, "x2+16 | in x1 | same");
-    ASSERT_SAID(r, 6, BEGIN);
+    check_code(insn, G_N_ELEMENTS(insn), f_alone);
 }
 
 /* sp moves by a number that is not known. What is behind the jump table has the
  * frame of the function. */
 TEST(variable_frame, "/cfi-riscv64/variable-frame")
 {
-    static const uint16_t word[] = {
-        0x7119,                 /*  0: addi sp, sp, -128 */
-        0xe0a2,                 /*  1: sd s0, 64(sp) */
-        0xe486,                 /*  2: sd ra, 72(sp) */
-        0x0880,                 /*  3: addi s0, sp, 80 */
-        0x0133, 0x40f1,         /*  4: sub sp, sp, a5 */
-        0x8782,                 /*  6: jr a5 */
-        0x0001,                 /*  7: nop */
-        0x0113, 0xfb04,         /*  8: addi sp, s0, -80 */
-        0x60a6,                 /* 10: ld ra, 72(sp) */
-        0x6406,                 /* 11: ld s0, 64(sp) */
-        0x6109,                 /* 12: addi sp, sp, 128 */
-        0x8082,                 /* 13: ret */
+    static const Insn insn[] = {
+        { "addi sp, sp, -128", { 0x7119 } },
+        { "sd s0, 64(sp)", { 0xe0a2 } },
+        { "sd ra, 72(sp)", { 0xe486 } },
+        { "addi s0, sp, 80", { 0x0880 }, "x2+128 | cfa-56 | cfa-64" },
+        { "sub sp, sp, a5", { 0x0133, 0x40f1 }, "x8+48 | cfa-56 | cfa-64" },
+        { "jr a5", { 0x8782 }, "x8+48 | cfa-56 | cfa-64" },
+        { "nop", { 0x0001 }, "x8+48 | cfa-56 | cfa-64" },
+        { "addi sp, s0, -80", { 0x0113, 0xfb04 } },
+        { "ld ra, 72(sp)", { 0x60a6 } },
+        { "ld s0, 64(sp)", { 0x6406 }, "x8+48 | cfa-56 | cfa-64" },
+        { "addi sp, sp, 128", { 0x6109 }, "x2+128 | cfa-56 | same" },
+        { "ret", { 0x8082 }, BEGIN },
     };
-    static const Code code = { word, G_N_ELEMENTS(word), { { "f", 0 } } };
-    g_autoptr(Reader) r = open_code(&code, TEXT);
 
-    ASSERT_SAID(r, 3, "x2+128 | cfa-56 | cfa-64");
-    ASSERT_SAID(r, 4, "x8+48 | cfa-56 | cfa-64");
-    ASSERT_SAID(r, 6, "x8+48 | cfa-56 | cfa-64");
-    ASSERT_SAID(r, 7, "x8+48 | cfa-56 | cfa-64");
-    ASSERT_SAID(r, 11, "x8+48 | cfa-56 | cfa-64");
-    ASSERT_SAID(r, 12, "x2+128 | cfa-56 | same");
-    ASSERT_SAID(r, 13, BEGIN);
+    check_code(insn, G_N_ELEMENTS(insn), f_alone);
 }
 
 /* In the body ra is loaded as a value. */
 TEST(own_return_address, "/cfi-riscv64/own-return-address")
 {
-    static const uint16_t word[] = {
-        0x1141,         /*  0: addi sp, sp, -16 */
-        0xe406,         /*  1: sd ra, 8(sp) */
-        0xe022,         /*  2: sd s0, 0(sp) */
-        0x0800,         /*  3: addi s0, sp, 16 */
-        0x60a2,         /*  4: ld ra, 8(sp) */
-        0x8506,         /*  5: mv a0, ra */
-        0x9582,         /*  6: jalr a1 */
-        0x60a2,         /*  7: ld ra, 8(sp) */
-        0x6402,         /*  8: ld s0, 0(sp) */
-        0x0141,         /*  9: addi sp, sp, 16 */
-        0x8082,         /* 10: ret */
+    static const Insn insn[] = {
+        { "addi sp, sp, -16", { 0x1141 } },
+        { "sd ra, 8(sp)", { 0xe406 } },
+        { "sd s0, 0(sp)", { 0xe022 } },
+        { "addi s0, sp, 16", { 0x0800 } },
+        { "ld ra, 8(sp)", { 0x60a2 } },
+        { "mv a0, ra", { 0x8506 } },
+        { "jalr a1", { 0x9582 }, "x8+0 | cfa-8 | cfa-16" },
+        { "ld ra, 8(sp)", { 0x60a2 }, "x8+0 | cfa-8 | cfa-16" },
+        { "ld s0, 0(sp)", { 0x6402 } },
+        { "addi sp, sp, 16", { 0x0141 } },
+        { "ret", { 0x8082 }, BEGIN },
     };
-    static const Code code = { word, G_N_ELEMENTS(word), { { "f", 0 } } };
-    g_autoptr(Reader) r = open_code(&code, TEXT);
 
-    ASSERT_SAID(r, 6, "x8+0 | cfa-8 | cfa-16");
-    ASSERT_SAID(r, 7, "x8+0 | cfa-8 | cfa-16");
-    ASSERT_SAID(r, 10, BEGIN);
+    check_code(insn, G_N_ELEMENTS(insn), f_alone);
 }
 
 /* The instruction behind a BUG() belongs to a path without frame. */
 TEST(behind_a_trap, "/cfi-riscv64/behind-a-trap")
 {
-    static const uint16_t word[] = {
-        0x1141,         /*  0: addi sp, sp, -16 */
-        0xe406,         /*  1: sd ra, 8(sp) */
-        0xe022,         /*  2: sd s0, 0(sp) */
-        0x0800,         /*  3: addi s0, sp, 16 */
-        0xe509,         /*  4: bnez a0, 9 */
-        0x60a2,         /*  5: ld ra, 8(sp) */
-        0x6402,         /*  6: ld s0, 0(sp) */
-        0x0141,         /*  7: addi sp, sp, 16 */
-        0xa011,         /*  8: j 10 */
-        0x9002,         /*  9: ebreak */
-        0x4501,         /* 10: li a0, 0 */
-        0x8082,         /* 11: ret */
+    static const Insn insn[] = {
+        { "addi sp, sp, -16", { 0x1141 } },
+        { "sd ra, 8(sp)", { 0xe406 } },
+        { "sd s0, 0(sp)", { 0xe022 } },
+        { "addi s0, sp, 16", { 0x0800 } },
+        { "bnez a0, 9", { 0xe509 } },
+        { "ld ra, 8(sp)", { 0x60a2 } },
+        { "ld s0, 0(sp)", { 0x6402 } },
+        { "addi sp, sp, 16", { 0x0141 } },
+        { "j 10", { 0xa011 }, BEGIN },
+        { "ebreak", { 0x9002 }, "x8+0 | cfa-8 | cfa-16" },
+        { "li a0, 0", { 0x4501 }, BEGIN },
+        { "ret", { 0x8082 } },
     };
-    static const Code code = { word, G_N_ELEMENTS(word), { { "f", 0 } } };
-    g_autoptr(Reader) r = open_code(&code, TEXT);
 
-    ASSERT_SAID(r, 8, BEGIN);
-    ASSERT_SAID(r, 9, "x8+0 | cfa-8 | cfa-16");
-    ASSERT_SAID(r, 10, BEGIN);
+    check_code(insn, G_N_ELEMENTS(insn), f_alone);
 }
 
 /* It changes to another stack. It goes on behind a symbol. */
 TEST(other_stack, "/cfi-riscv64/other-stack")
 {
-    static const uint16_t word[] = {
-        0x1141,                 /*  0: addi sp, sp, -16 */
-        0xe406,                 /*  1: sd ra, 8(sp) */
-        0xe022,                 /*  2: sd s0, 0(sp) */
-        0x0800,                 /*  3: addi s0, sp, 16 */
-        0x8133, 0x0062,         /*  4: add sp, t0, t1 */
-        0x9582,                 /*  6: jalr a1 */
-        0x0113, 0xff04,         /*  7: addi sp, s0, -16 */
-        0x60a2,                 /*  9: ld ra, 8(sp) */
-        0x6402,                 /* 10: ld s0, 0(sp) */
-        0x0141,                 /* 11: addi sp, sp, 16 */
-        0x8082,                 /* 12: ret */
+    static const Insn insn[] = {
+        { "addi sp, sp, -16", { 0x1141 } },
+        { "sd ra, 8(sp)", { 0xe406 } },
+        { "sd s0, 0(sp)", { 0xe022 } },
+        { "addi s0, sp, 16", { 0x0800 }, "x2+16 | cfa-8 | cfa-16" },
+        { "add sp, t0, t1", { 0x8133, 0x0062 } },
+        { "jalr a1", { 0x9582 }, "x8+0 | cfa-8 | cfa-16 | cfa S" },
+        { "addi sp, s0, -16", { 0x0113, 0xff04 } },
+        { "ld ra, 8(sp)", { 0x60a2 } },
+        { "ld s0, 0(sp)", { 0x6402 } },
+        { "addi sp, sp, 16", { 0x0141 }, "x2+16 | cfa-8 | same | cfa S" },
+        { "ret", { 0x8082 } },
     };
-    static const Code code = {
-        word, G_N_ELEMENTS(word), { { "f", 0 }, { "inside", 4 } }
+    static const Symbol symbol[SYMBOLS] = {
+        { "f", 0 }, { "inside", 4 },
     };
-    g_autoptr(Reader) r = open_code(&code, TEXT);
 
-    ASSERT_SAID(r, 3, "x2+16 | cfa-8 | cfa-16");
-    ASSERT_SAID(r, 6, "x8+0 | cfa-8 | cfa-16 | cfa S");
-    ASSERT_SAID(r, 11, "x2+16 | cfa-8 | same | cfa S");
+    check_code(insn, G_N_ELEMENTS(insn), symbol);
 }
 
 /* ---- entries and ends --------------------------------------------------- */
 
 TEST(exceptions, "/cfi-riscv64/exceptions")
 {
-    static const uint16_t word[] = {
-        0x1273, 0x1402,         /*  0: csrrw tp, sscratch, tp */
-        0x1b63, 0x0002,         /*  2: bnez tp, 13 */
-        0x2273, 0x1400,         /*  4: csrr tp, sscratch */
-        0x3823, 0x0022,         /*  6: sd sp, 16(tp) */
-        0x712d,                 /*  8: addi sp, sp, -288 */
-        0x5113, 0x00e1,         /*  9: srli sp, sp, 14 */
-        0x3103, 0x0102,         /* 11: ld sp, 16(tp) */
-        0x3c23, 0x0022,         /* 13: sd sp, 24(tp) */
-        0x3103, 0x0102,         /* 15: ld sp, 16(tp) */
-        0x712d,                 /* 17: addi sp, sp, -288 */
-        0xe406,                 /* 18: sd ra, 8(sp) */
-        0xe0a2,                 /* 19: sd s0, 64(sp) */
-        0x3403, 0x0182,         /* 20: ld s0, 24(tp) */
-        0x2973, 0x1410,         /* 22: csrr s2, sepc */
-        0xe822,                 /* 24: sd s0, 16(sp) */
-        0xe04a,                 /* 25: sd s2, 0(sp) */
-        0x9582,                 /* 26: jalr a1 */
-        0xa009,                 /* 27: j 28 */
-        0x6412,                 /* 28: ld s0, 256(sp) */
-        0x60a2,                 /* 29: ld ra, 8(sp) */
-        0x6142,                 /* 30: ld sp, 16(sp) */
-        0x0073, 0x1020,         /* 31: sret */
-    };
-    static const Code code = {
-        word, G_N_ELEMENTS(word),
-        { { "handle_exception", 0 }, { "ret_from_exception", 28 },
-          { "ret_from_exception_end", 33 } }
-    };
     static const char live[] = "x2+0 | in x4417 | same | same S";
     static const char saved[] = "x2+0 | cfa | cfa+64 | cfa+16 S";
-    g_autoptr(Reader) r = open_code(&code, TEXT);
+    static const Insn insn[] = {
+        { "csrrw tp, sscratch, tp", { 0x1273, 0x1402 }, live },
+        { "bnez tp, 13", { 0x1b63, 0x0002 } },
+        { "csrr tp, sscratch", { 0x2273, 0x1400 } },
+        { "sd sp, 16(tp)", { 0x3823, 0x0022 } },
+        { "addi sp, sp, -288", { 0x712d },
+          "x2+0 | in x4417 | same | at x4+16 S" },
+        { "srli sp, sp, 14", { 0x5113, 0x00e1 } },
+        { "ld sp, 16(tp)", { 0x3103, 0x0102 } },
+        { "sd sp, 24(tp)", { 0x3c23, 0x0022 }, live },
+        { "ld sp, 16(tp)", { 0x3103, 0x0102 } },
+        { "addi sp, sp, -288", { 0x712d } },
+        { "sd ra, 8(sp)", { 0xe406 }, "x2+0 | in x4417 | same | at x4+24 S" },
+        { "sd s0, 64(sp)", { 0xe0a2 } },
+        { "ld s0, 24(tp)", { 0x3403, 0x0182 },
+          "x2+0 | in x4417 | cfa+64 | at x4+24 S" },
+        { "csrr s2, sepc", { 0x2973, 0x1410 } },
+        { "sd s0, 16(sp)", { 0xe822 } },
+        { "sd s2, 0(sp)", { 0xe04a } },
+        { "jalr a1", { 0x9582 }, saved },
+        { "j 28", { 0xa009 }, saved },
+        { "ld s0, 256(sp)", { 0x6412 }, saved },
+        { "ld ra, 8(sp)", { 0x60a2 } },
+        { "ld sp, 16(sp)", { 0x6142 }, saved },
+        { "sret", { 0x0073, 0x1020 }, live },
+    };
+    static const Symbol symbol[SYMBOLS] = {
+        { "handle_exception", 0 },
+        { "ret_from_exception", 18 },
+        { "ret_from_exception_end", 22 },
+    };
 
-    ASSERT_SAID(r, 0, live);
-    ASSERT_SAID(r, 8, "x2+0 | in x4417 | same | at x4+16 S");
-    ASSERT_SAID(r, 13, live);
-    ASSERT_SAID(r, 18, "x2+0 | in x4417 | same | at x4+24 S");
-    ASSERT_SAID(r, 20, "x2+0 | in x4417 | cfa+64 | at x4+24 S");
-    ASSERT_SAID(r, 26, saved);
-    ASSERT_SAID(r, 27, saved);
-    ASSERT_SAID(r, 28, saved);
-    ASSERT_SAID(r, 30, saved);
-    ASSERT_SAID(r, 31, live);
+    check_code(insn, G_N_ELEMENTS(insn), symbol);
 }
 
 TEST(switches, "/cfi-riscv64/switches")
 {
-    static const uint16_t word[] = {
-        0xb023, 0x0016,         /*  0: sd ra, 0(a3) */
-        0xb423, 0x0026,         /*  2: sd sp, 8(a3) */
-        0xea80,                 /*  4: sd s0, 16(a3) */
-        0x2473, 0x1000,         /*  5: csrr s0, sstatus */
-        0xb423, 0x1886,         /*  7: sd s0, 392(a3) */
-        0x3403, 0x1887,         /*  9: ld s0, 392(a4) */
-        0x3083, 0x0007,         /* 11: ld ra, 0(a4) */
-        0x3103, 0x0087,         /* 13: ld sp, 8(a4) */
-        0x6b00,                 /* 15: ld s0, 16(a4) */
-        0x8082,                 /* 16: ret */
+    static const Insn insn[] = {
+        { "sd ra, 0(a3)", { 0xb023, 0x0016 } },
+        { "sd sp, 8(a3)", { 0xb423, 0x0026 } },
+        { "sd s0, 16(a3)", { 0xea80 }, BEGIN },
+        { "csrr s0, sstatus", { 0x2473, 0x1000 }, "x2+0 | in x1 | at x13+16" },
+        { "sd s0, 392(a3)", { 0xb423, 0x1886 } },
+        { "ld s0, 392(a4)", { 0x3403, 0x1887 } },
+        { "ld ra, 0(a4)", { 0x3083, 0x0007 }, "x2+0 | in x1 | at x13+16" },
+        { "ld sp, 8(a4)", { 0x3103, 0x0087 }, "x14+8 * | in x1 | at x14+16" },
+        { "ld s0, 16(a4)", { 0x6b00 }, "x2+0 | in x1 | at x14+16" },
+        { "ret", { 0x8082 }, BEGIN },
     };
-    static const Code code = {
-        word, G_N_ELEMENTS(word), { { "__switch_to", 0 } }
+    static const Symbol symbol[SYMBOLS] = {
+        { "__switch_to", 0 },
     };
-    g_autoptr(Reader) r = open_code(&code, TEXT);
 
-    ASSERT_SAID(r, 4, BEGIN);
-    ASSERT_SAID(r, 5, "x2+0 | in x1 | at x13+16");
-    ASSERT_SAID(r, 11, "x2+0 | in x1 | at x13+16");
-    ASSERT_SAID(r, 13, "x14+8 * | in x1 | at x14+16");
-    ASSERT_SAID(r, 15, "x2+0 | in x1 | at x14+16");
-    ASSERT_SAID(r, 16, BEGIN);
+    check_code(insn, G_N_ELEMENTS(insn), symbol);
 }
 
 TEST(ends, "/cfi-riscv64/ends")
 {
-    static const uint16_t word[] = {
-        0x1141,         /* 0: addi sp, sp, -16 */
-        0x9402,         /* 1: jalr s0 */
-        0xbff5,         /* 2: j 0 */
-        0x0001,         /* 3: nop, up to the next function */
-        0x1141,         /* 4: addi sp, sp, -16 */
-        0x8082,         /* 5: ret */
+    static const Insn insn[] = {
+        { "addi sp, sp, -16", { 0x1141 }, "x2+0 | none | same" },
+        { "jalr s0", { 0x9402 }, "x2+16 | none | same" },
+        { "j 0", { 0xbff5 } },
+        { "nop, up to the next function", { 0x0001 } },
+        { "addi sp, sp, -16", { 0x1141 }, "x2+0 | none | same" },
+        { "ret", { 0x8082 }, "x2+16 | none | same" },
     };
-    static const Code code = {
-        word, G_N_ELEMENTS(word),
-        { { "ret_from_fork", 0 }, { "smp_callin", 4 }, { "next", 6 } }
+    static const Symbol symbol[SYMBOLS] = {
+        { "ret_from_fork", 0 }, { "smp_callin", 4 }, { "next", 6 },
     };
-    g_autoptr(Reader) r = open_code(&code, TEXT);
 
-    ASSERT_SAID(r, 0, "x2+0 | none | same");
-    ASSERT_SAID(r, 1, "x2+16 | none | same");
-    ASSERT_SAID(r, 4, "x2+0 | none | same");
-    ASSERT_SAID(r, 5, "x2+16 | none | same");
+    check_code(insn, G_N_ELEMENTS(insn), symbol);
 }
 
 /* Code of the start is freed, and other things are there. */

@@ -1,9 +1,4 @@
-/*
-/* A case with an empty table @s. */
-#define SITES_TEST(fn, path) \
-    TEST_IN(g_autoptr(KtReturnSites), KtReturnSites *s, \
-            kt_return_sites_new(), fn, path)
- SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A return site is found as soon as it is added, from any thread, and its
  * index never changes.
@@ -13,6 +8,11 @@
 #include "tests/lib/empty-snapshot.h"
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtReturnSites, kt_return_sites_free)
+
+/* A case with an empty table @s. */
+#define SITES_TEST(fn, path) \
+    TEST_IN(g_autoptr(KtReturnSites), KtReturnSites *s, \
+            kt_return_sites_new(), fn, path)
 
 SITES_TEST(added_once_found_always, "/sites/added-once-found-always")
 {

@@ -10,24 +10,24 @@ usage: test_farm_sick.py [--kernel K]...
     default: 6.12, and a kernel that checks its locks (lockdep-6.12)
 """
 import argparse
+import functools
 import html
 import os
 import re
 import shutil
-import subprocess
 
-from lib import oracle, sick
+from lib import commands, oracle, sick
 from lib.own_folder import OwnFolder
 from lib.tap import Tap
 from scripts.lib.farm import questions, store
-from scripts.lib.prepared import ROOT, paths
+from scripts.lib.prepared import paths
 
 ap = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
 ap.add_argument('--kernel', action='append')
 args = ap.parse_args()
 tap = Tap()
 own = OwnFolder('ka-test-sick.')
-FARM = os.path.join(ROOT, 'scripts', 'farm')
+farm = functools.partial(commands.said, 'farm', timeout=None)
 LOCKDEP, = sick.LOCKDEP
 # Options of sweep for which a plan has keys.
 KEYS = {'--smp': ('smp', int), '--mem': ('mem', str)}
@@ -92,13 +92,6 @@ def jobs_of(kernel):
         rows += ENDS
     for number, (name, script, keys, verdict, pattern) in enumerate(rows):
         yield name, *job(kernel, number, script, keys), verdict, pattern
-
-
-def farm(*words):
-    done = subprocess.run([FARM, *words], stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, check=False)
-    assert done.returncode == 0, done
-    return done.stdout + done.stderr
 
 
 def run_all(jobs):

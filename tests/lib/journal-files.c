@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *new_path(void)
+JournalPath *new_path(void)
 {
     g_autofree char *dir = g_dir_make_tmp("ka-journal-XXXXXX", NULL);
 
@@ -14,7 +14,7 @@ char *new_path(void)
     return g_build_filename(dir, "journal", NULL);
 }
 
-void remove_path(char *path)
+void remove_path(JournalPath *path)
 {
     g_autofree char *dir = g_path_get_dirname(path);
 

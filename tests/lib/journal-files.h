@@ -10,12 +10,16 @@
 #include "kalloc-tracer/kt.h"
 #include "tests/lib/bare-tracer.h"
 
+/** JournalPath - a path in a folder of its own */
+typedef char JournalPath;
+
 /** new_path() - make an empty folder. Returns: (owned) a path in it; see
  *  remove_path(). */
-char *new_path(void);
+JournalPath *new_path(void);
 
 /** remove_path() - remove the file and its folder; frees @path. */
-void remove_path(char *path);
+void remove_path(JournalPath *path);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(JournalPath, remove_path)
 
 /** new_tracer() - (owned) a tracer that writes a journal. */
 KtTracer *new_tracer(const char *path, GError **errp);

@@ -218,7 +218,7 @@ static void add_under_way(KtTracer *t, uint64_t us, bool undecided)
 
 TEST(test_same, "/call-journal/same")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autofree char *want = NULL, *got = NULL;
     g_autoptr(KtReplay) r = NULL;
@@ -239,13 +239,12 @@ TEST(test_same, "/call-journal/same")
     r = read_all(path);
     got = text_of(kt_replay_tracer(r));
     g_assert_cmpstr(got, ==, want);
-    remove_path(path);
 }
 
 /* Whether a condition on the result wants the call is unknown. */
 TEST(test_undecided, "/call-journal/undecided")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autofree char *before = NULL, *with = NULL;
 
@@ -256,13 +255,12 @@ TEST(test_undecided, "/call-journal/undecided")
     with = text_of(t);
     g_assert_cmpstr(with, ==, before);
     kt_tracer_free(t);
-    remove_path(path);
 }
 
 /* As of a time between entry and return, a call is under way. */
 TEST(test_until, "/call-journal/until")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
     g_autofree char *got = NULL;
@@ -276,12 +274,11 @@ TEST(test_until, "/call-journal/until")
     got = text_of(kt_replay_tracer(r));
     g_assert_cmpuint(lines(got), ==, 2);
     g_assert_nonnull(strstr(got, "flags=7 rule=3"));
-    remove_path(path);
 }
 
 TEST(test_cleared, "/call-journal/cleared")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
     g_autofree char *got = NULL;
@@ -298,13 +295,12 @@ TEST(test_cleared, "/call-journal/cleared")
     r = read_all(path);
     got = text_of(kt_replay_tracer(r));
     g_assert_cmpuint(lines(got), ==, 1);
-    remove_path(path);
 }
 
 /* Numbers of points are of a boot; so are records. */
 TEST(test_reset, "/call-journal/reset")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
     g_autofree char *got = NULL;
@@ -317,13 +313,12 @@ TEST(test_reset, "/call-journal/reset")
     r = read_all(path);
     got = text_of(kt_replay_tracer(r));
     g_assert_cmpstr(got, ==, "");
-    remove_path(path);
 }
 
 /* Records that were replaced before they were written are counted. */
 TEST(test_unsaved, "/call-journal/unsaved")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     unsigned kept = 0, n = 2000;
     g_autoptr(KtReplay) r = NULL;
@@ -344,7 +339,6 @@ TEST(test_unsaved, "/call-journal/unsaved")
     r = read_all(path);
     got = text_of(kt_replay_tracer(r));
     g_assert_cmpstr(got, ==, want);
-    remove_path(path);
 }
 
 /* ---- frames -------------------------------------------------------------- */

@@ -174,7 +174,7 @@ static void write_journal(const char *path, bool refused)
 
 static void expect_journal(bool refused, const char *types)
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtReplay) r = NULL;
     GsSymbol sym;
 
@@ -182,7 +182,6 @@ static void expect_journal(bool refused, const char *types)
     r = read_all(path);
     g_assert_cmpstr(gs_kernel_types_from(kt_replay_kernel(r)), ==, types);
     g_assert_true(gs_kernel_lookup(kt_replay_kernel(r), "m:f", &sym));
-    remove_path(path);
 }
 
 TEST(journal_says_where_types_are_from,

@@ -223,7 +223,7 @@ static unsigned n_reports(KtTracer *t)
 /* Those of a state came before it, however late its kernel is found. */
 static void modules_came_before(gconstpointer hidden)
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
     g_autoptr(KtReplay) r = NULL;
@@ -243,7 +243,6 @@ static void modules_came_before(gconstpointer hidden)
     r = read_all(path);
     g_assert_null(kt_replay_info(r)->damage);
     g_assert_cmpuint(n_reports(kt_replay_tracer(r)), ==, 1);
-    remove_path(path);
 }
 
 TEST_WITH(modules_came_before, "/capture-state/modules-came-before",
@@ -264,7 +263,7 @@ static bool is_loaded(KtTracer *t, const char *name)
 /* By the file, too, which makes no reports of them. */
 TEST(unloaded_modules_are_named, "/capture-state/unloaded-modules")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(FakeCapture) w = fake_capture_new(NULL, false);
     g_autoptr(GByteArray) state = NULL;
     g_autoptr(KtReplay) r = NULL;
@@ -292,7 +291,6 @@ TEST(unloaded_modules_are_named, "/capture-state/unloaded-modules")
     g_assert_cmpstr(sym.name, ==, "g");
     g_assert_true(is_loaded(kt_replay_tracer(r), "again"));
     g_assert_false(is_loaded(kt_replay_tracer(r), "gone"));
-    remove_path(path);
 }
 
 /* ---- of a profile ------------------------------------------------------- */

@@ -127,7 +127,7 @@ static KtReplay *end_and_compare(FaultWorld *w, const char *path)
 
 TEST(test_same, "/fault-journal/same")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     FaultWorld *w = fault_world_new_at(path);
     g_autoptr(KtReplay) r = NULL;
 
@@ -139,13 +139,12 @@ TEST(test_same, "/fault-journal/same")
     kt_faults_save(w->t);
     r = end_and_compare(w, path);
     g_assert_null(kt_replay_info(r)->damage);
-    remove_path(path);
 }
 
 /* The log stays over a reset, in the VM and in the journal. */
 TEST(test_reset, "/fault-journal/reset")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     FaultWorld *w = fault_world_new_at(path);
     g_autoptr(KtReplay) r = NULL;
 
@@ -155,7 +154,6 @@ TEST(test_reset, "/fault-journal/reset")
     make_faults(w);
     kt_faults_save(w->t);
     r = end_and_compare(w, path);
-    remove_path(path);
 }
 
 static unsigned count_until(const char *path, uint64_t us)
@@ -171,7 +169,7 @@ static unsigned count_until(const char *path, uint64_t us)
 /* All calls are at 123 us. */
 TEST(test_until, "/fault-journal/until")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     FaultWorld *w = fault_world_new_at(path);
 
     make_faults(w);
@@ -179,13 +177,12 @@ TEST(test_until, "/fault-journal/until")
     fault_world_free(w);
     g_assert_cmpuint(count_until(path, 122), ==, 0);
     g_assert_cmpuint(count_until(path, 123), ==, 5);
-    remove_path(path);
 }
 
 /* A full log: many frames, and a last one that only says so. */
 TEST(test_full, "/fault-journal/full")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     FaultWorld *w = fault_world_new_at(path);
     g_autofree char *want = NULL, *got = NULL;
     g_autoptr(KtReplay) r = NULL;
@@ -201,7 +198,6 @@ TEST(test_full, "/fault-journal/full")
     r = read_all(path);
     got = text_of(kt_replay_tracer(r));
     g_assert_true(!strcmp(got, want));  /* megabytes: do not print them */
-    remove_path(path);
 }
 
 /* ---- frames -------------------------------------------------------------- */

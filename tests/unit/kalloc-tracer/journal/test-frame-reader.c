@@ -38,7 +38,7 @@ static void put_sections(const char *path, KtFrameKind kind, unsigned n)
 
 static bool loads(KtFrameKind kind, unsigned n_sections)
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtFrameReader) r = NULL;
     KtSections s = { 0 };
     bool ok;
@@ -48,7 +48,6 @@ static bool loads(KtFrameKind kind, unsigned n_sections)
     ok = kt_frame_reader_load(r, 0, &s);
     g_assert_true(!ok || s.n == n_sections);
     kt_sections_clear(&s);
-    remove_path(path);
     return ok;
 }
 

@@ -70,19 +70,18 @@ static void expect_not_begun(const char *path, const char *why)
 
 TEST(cannot_begin, "/journal-damage/cannot-begin")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
 
     signal(SIGXFSZ, SIG_IGN);
     limit_files(KT_HEAD_BYTES - 1);
     expect_not_begun(path, "File too large");
     limit_files(RLIM_INFINITY);
-    remove_path(path);
 }
 
 /* The one that has it keeps it whole, and it can be read. */
 TEST(file_of_another_vm, "/journal-damage/file-of-another-vm")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(KtTracer) next = NULL;
 
@@ -94,7 +93,6 @@ TEST(file_of_another_vm, "/journal-damage/file-of-another-vm")
     g_assert_cmpuint(events_in(path), ==, 5);
     next = new_tracer(path, NULL);
     g_assert_cmpuint(events_in(path), ==, 0);
-    remove_path(path);
 }
 
 static void expect_not_read(const char *path)
@@ -108,7 +106,7 @@ static void expect_not_read(const char *path)
 /* Neither end of a FIFO is waited for. */
 TEST(no_regular_file, "/journal-damage/no-regular-file")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     int fd;
 
     g_assert_cmpint(mkfifo(path, 0600), ==, 0);
@@ -120,7 +118,6 @@ TEST(no_regular_file, "/journal-damage/no-regular-file")
     close(fd);
     expect_not_begun("/dev/null", "it is no regular file");
     expect_not_read("/dev/null");
-    remove_path(path);
 }
 
 /* A full disk, or here a limit: what does not fit is counted, event for
@@ -128,7 +125,7 @@ TEST(no_regular_file, "/journal-damage/no-regular-file")
  * says what is missing. */
 TEST(disk_full, "/journal-damage/disk-full")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autofree char *out = NULL;
     g_autoptr(KtReplay) r = NULL;
@@ -156,7 +153,6 @@ TEST(disk_full, "/journal-damage/disk-full")
     g_assert_cmpuint(kt_replay_info(r)->missing_events, ==, 0);
     out = read_back(path, &rc);
     g_assert_true(!out || (rc && strstr(out, "events are missing")));
-    remove_path(path);
 }
 
 /* So many at least: nobody knows more of a file that was not ended. */
@@ -173,7 +169,7 @@ static void expect_lost(const char *path, uint64_t events)
  * all of them what follows would be told of another map. */
 TEST(too_much_to_keep, "/journal-damage/too-much-to-keep")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     Bare b = bare_new(path);
     const KtEvent ev = { .kind = KT_EV_RESIZE, .seq = 1 };
     g_autoptr(KtReplay) r = NULL;
@@ -198,7 +194,6 @@ TEST(too_much_to_keep, "/journal-damage/too-much-to-keep")
     g_assert_null(kt_replay_info(r)->damage);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 0);
     g_assert_cmpuint(kt_replay_info(r)->missing_events, ==, 1);
-    remove_path(path);
 }
 
 static void push_bare(KtJournal *j, uint64_t from, uint64_t to)
@@ -214,7 +209,7 @@ static void push_bare(KtJournal *j, uint64_t from, uint64_t to)
  * soon as that can be, though nothing else can be written. */
 TEST(head_cannot_be_written, "/journal-damage/head-cannot-be-written")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     Bare b = bare_new(path);
 
     signal(SIGXFSZ, SIG_IGN);
@@ -232,13 +227,12 @@ TEST(head_cannot_be_written, "/journal-damage/head-cannot-be-written")
     expect_lost(path, 9);
     limit_files(RLIM_INFINITY);
     bare_free(&b);
-    remove_path(path);
 }
 
 /* What names events is told again behind a hole. */
 TEST(full_and_stacks, "/journal-damage/full-and-stacks")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
     KtBlock b;
@@ -257,15 +251,14 @@ TEST(full_and_stacks, "/journal-damage/full-and-stacks")
     g_assert_true(kt_query_find(kt_replay_tracer(r), 0xffff888000001000, &b));
     kt_query_end(kt_replay_tracer(r));
     g_assert_cmpuint(b.cache.v, !=, 0);
-    remove_path(path);
 }
 
 /* A file whose end was never written, as after kill -9: what was to be in it
  * is known. */
 TEST(torn_end, "/journal-damage/torn-end")
 {
-    char *path = new_path();
-    char *torn = new_path();
+    g_autoptr(JournalPath) path = new_path();
+    g_autoptr(JournalPath) torn = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autofree char *data = NULL;
     uint64_t whole;
@@ -291,16 +284,14 @@ TEST(torn_end, "/journal-damage/torn-end")
         g_assert_cmpuint(info->missing_events, ==, 3);
         g_assert_cmpuint(info->missing_bytes, ==, cut - whole);
     }
-    remove_path(path);
-    remove_path(torn);
 }
 
 /* Whatever byte is changed: what is read is the beginning of what was
  * written, and a file that lacks something says so. */
 TEST(damaged, "/journal-damage/damaged")
 {
-    char *path = new_path();
-    char *bad = new_path();
+    g_autoptr(JournalPath) path = new_path();
+    g_autoptr(JournalPath) bad = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autofree char *data = NULL;
     g_autoptr(GArray) good = NULL;
@@ -336,15 +327,13 @@ TEST(damaged, "/journal-damage/damaged")
                        (!info.missing_known ||
                         info.missing_events == good->len - got->len)));
     }
-    remove_path(path);
-    remove_path(bad);
 }
 
 /* As of a run of some hours: the index would have too many rows. The file was
  * ended all the same. */
 TEST(index_without_rows, "/journal-damage/index-without-rows")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
 
@@ -358,7 +347,6 @@ TEST(index_without_rows, "/journal-damage/index-without-rows")
     g_assert_null(kt_replay_info(r)->damage);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, 5);
     g_assert_cmpuint(kt_replay_info(r)->missing_bytes, ==, 0);
-    remove_path(path);
 }
 
 /* Whoever reads cells of a file whose VM was killed is told, too. */
@@ -392,7 +380,7 @@ TEST(cells_of_a_torn_file, "/journal-damage/cells-of-a-torn-file")
 /* What a file says of its bounds does not lift those of its reader. */
 TEST(absurd_bounds, "/journal-damage/absurd-bounds")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     const KtHead head = {
         .map_bytes = UINT64_MAX, .history_bytes = UINT64_MAX,
         .max_stacks = UINT32_MAX, .n_cpus = UINT32_MAX,
@@ -407,12 +395,11 @@ TEST(absurd_bounds, "/journal-damage/absurd-bounds")
     r = read_all(path);
     b = kt_tracer_budget(kt_replay_tracer(r));
     g_assert_cmpuint(kt_budget_room(b, KT_MEM_BLOCKS), <=, 8ull << 30);
-    remove_path(path);
 }
 
 TEST(not_a_journal, "/journal-damage/not-a-journal")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     char head[128] = "KAJRNL\x01";
 
     g_assert_true(g_file_set_contents(path, "KAJRN", -1, NULL));
@@ -431,5 +418,4 @@ TEST(not_a_journal, "/journal-damage/not-a-journal")
     expect_refused(path, "damaged");
     unlink(path);
     expect_refused(path, "No such file");
-    remove_path(path);
 }

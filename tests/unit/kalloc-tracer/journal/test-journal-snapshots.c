@@ -112,7 +112,7 @@ static void expect_same(KtTracer *t, const char *path)
 /* Its caches come with the checkpoint, and are told when events name them. */
 TEST(caches_of_a_state, "/journal-states/caches-of-a-state")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(GByteArray) state = state_of_another(N);
 
@@ -122,14 +122,13 @@ TEST(caches_of_a_state, "/journal-states/caches-of-a-state")
     expect_same(t, path);
     g_assert_cmpuint(tracer_stats(t).errors, ==, 0);
     g_assert_cmpuint(n_caches(t), ==, 1);
-    remove_path(path);
 }
 
 /* One that was destroyed and is there again, at the same place, is not the
  * one that a number stands for. */
 TEST(cache_of_a_second_life, "/journal-states/cache-of-a-second-life")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(GByteArray) state = state_of_another(1);
 
@@ -140,7 +139,6 @@ TEST(cache_of_a_second_life, "/journal-states/cache-of-a-second-life")
     push_frees(t, 1, 300);
     expect_same(t, path);
     g_assert_cmpuint(n_caches(t), ==, 2);
-    remove_path(path);
 }
 
 /* ---- the kernel --------------------------------------------------------- */
@@ -158,7 +156,7 @@ static void expect_kernel(const char *path, bool known, bool found)
 /* The one that ran is not the state's, which may have none. */
 TEST(kernel_of_a_state, "/journal-states/kernel-of-a-state")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(GByteArray) state = state_of_another(1);
 
@@ -169,13 +167,12 @@ TEST(kernel_of_a_state, "/journal-states/kernel-of-a-state")
     save_kernel(t, 0, true);
     tracer_stats(t);
     expect_kernel(path, true, true);
-    remove_path(path);
 }
 
 /* kernel=FILE: its symbols are known as ever, only not where it runs. */
 TEST(kernel_of_a_file, "/journal-states/kernel-of-a-file")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(GByteArray) state = state_of_another(1);
 
@@ -184,7 +181,6 @@ TEST(kernel_of_a_file, "/journal-states/kernel-of-a-file")
     load(t, state);
     tracer_stats(t);
     expect_kernel(path, true, false);
-    remove_path(path);
 }
 
 /* ---- a full disk -------------------------------------------------------- */
@@ -221,7 +217,7 @@ static void go_to_clear(KtTracer *t, const GByteArray *state)
 static void full_and_gone(gconstpointer data)
 {
     void (*const go)(KtTracer *, const GByteArray *) = data;
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(GByteArray) state = state_of_another(1);
     g_autoptr(KtReplay) r = NULL;
@@ -246,7 +242,6 @@ static void full_and_gone(gconstpointer data)
     g_assert_cmpuint(kt_replay_info(r)->gap_events, >=, N / 2);
     g_assert_cmpuint(kt_replay_info(r)->read_events, ==, N);
     g_assert_cmpuint(kt_replay_info(r)->missing_events, ==, 0);
-    remove_path(path);
 }
 
 TEST_WITH(full_and_gone, "/journal-states/full", go_nowhere)
@@ -257,7 +252,7 @@ TEST_WITH(full_and_gone, "/journal-states/full-and-clear", go_to_clear)
 /* Nothing is missing behind it: errors are told as ever. */
 TEST(full_and_then_gone, "/journal-states/full-and-then-gone")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
 
     signal(SIGXFSZ, SIG_IGN);
@@ -271,14 +266,13 @@ TEST(full_and_then_gone, "/journal-states/full-and-then-gone")
     push_frees(t, 1, 200);
     g_assert_cmpuint(tracer_stats(t).errors, ==, 1);
     expect_same(t, path);
-    remove_path(path);
 }
 
 /* The state's time is an earlier one than that of the file so far. A hole is
  * of the time that it is in. */
 TEST(back_in_time, "/journal-states/back-in-time")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(GByteArray) state = NULL;
     g_autoptr(KtReplay) r = NULL;
@@ -300,5 +294,4 @@ TEST(back_in_time, "/journal-states/back-in-time")
     g_assert_cmpuint(kt_replay_info(r)->read_us, ==, 300);
     g_assert_cmpuint(kt_replay_info(r)->last_us, ==, 5000);
     g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).last_us, ==, 300);
-    remove_path(path);
 }

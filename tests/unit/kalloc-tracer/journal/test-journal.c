@@ -34,7 +34,7 @@ static void assert_same_stats(const KtStats *a, const KtStats *b)
 
 TEST(written_and_read, "/journal/written-and-read")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autofree char *hook = g_strdup(
         kt_tracer_hook_name(t, (KtHookId) { 0 }));
@@ -60,13 +60,12 @@ TEST(written_and_read, "/journal/written-and-read")
         "0 280223976814164us cpu0 gap 0 0/0 - - %s - 0 - -\n",
         hook, hook, twenty, hook, twenty, hook, hook, hook);
     expect(path, want);
-    remove_path(path);
 }
 
 /* With each query all that was pushed before is in the file. */
 TEST(flushed_by_queries, "/journal/flushed-by-queries")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
 
     push_samples(t);
@@ -75,13 +74,12 @@ TEST(flushed_by_queries, "/journal/flushed-by-queries")
     kt_tracer_push(t, 0, &(KtEvent) { .kind = KT_EV_RESIZE });
     tracer_stats(t);
     g_assert_cmpuint(events_in(path), ==, 6);
-    remove_path(path);
 }
 
 /* More than a run holds, and many stacks. */
 TEST(many_events, "/journal/many-events")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     unsigned n = 40000;
     uint64_t pc[30] = { 0 };
@@ -104,7 +102,6 @@ TEST(many_events, "/journal/many-events")
         lines++;
     }
     g_assert_true(!out || lines == n);
-    remove_path(path);
 }
 
 TEST(no_such_folder, "/journal/no-such-folder")
@@ -119,7 +116,7 @@ TEST(no_such_folder, "/journal/no-such-folder")
 /* The time that was asked for is where it ends. */
 TEST(as_of_a_time, "/journal/as-of-a-time")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
 
     for (unsigned i = 1; i <= 10; i++) {
@@ -140,7 +137,6 @@ TEST(as_of_a_time, "/journal/as-of-a-time")
                          MIN(us / 100, 10));
         g_assert_true(kt_replay_info(r)->reached == (us < 1000));
     }
-    remove_path(path);
 }
 
 static void push_at(KtTracer *t, uint64_t us)
@@ -163,7 +159,7 @@ static void expect_slide(const char *path, uint64_t us, uint64_t slide)
  * missing, does not matter. */
 TEST(names_of_a_time, "/journal/names-of-a-time")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
 
     save_kernel(t, 0x1000000, true);
@@ -181,13 +177,12 @@ TEST(names_of_a_time, "/journal/names-of-a-time")
     expect_slide(path, 250, 0x1000000);
     expect_slide(path, 350, 0x2000000);
     expect_slide(path, 450, 0x3000000);
-    remove_path(path);
 }
 
 /* Names, marks and sizes as the tracer had them that wrote it. */
 TEST(state_comes_back, "/journal/state-comes-back")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
     const KtStatus status = { .kernel_found = true, .why_no_kernel = "why" };
@@ -211,13 +206,12 @@ TEST(state_comes_back, "/journal/state-comes-back")
     kt_replay_status(r, &back);
     g_assert_true(back.kernel_found);
     g_assert_cmpstr(back.why_no_kernel, ==, "why");
-    remove_path(path);
 }
 
 /* A VM state is loaded: the file goes on from there, as the tracer does. */
 TEST(state_is_loaded, "/journal/state-is-loaded")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
     g_autoptr(GByteArray) state = g_byte_array_new();
@@ -249,5 +243,4 @@ TEST(state_is_loaded, "/journal/state-is-loaded")
     g_assert_cmpint(b.state, ==, KT_BLOCK_ALLOCATED);
     kt_query_end(kt_replay_tracer(r));
     kt_query_end(t);
-    remove_path(path);
 }

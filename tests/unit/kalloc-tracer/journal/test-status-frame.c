@@ -27,7 +27,7 @@ static char *without_kernel(KtTracer *t, const char *why, const char *line)
 TEST(name_of_any_bytes, "/journal-status/name-of-any-bytes")
 {
     const char why[] = "/home/jos\xc3\xa9/\x1b[1m\n: not a kernel";
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
     KtStatus back;
@@ -48,5 +48,4 @@ TEST(name_of_any_bytes, "/journal-status/name-of-any-bytes")
         g_assert_null(strchr(file, '\x1b'));
         g_assert_true(strchr(file, '\n') == file + strlen(file) - 1);
     }
-    remove_path(path);
 }

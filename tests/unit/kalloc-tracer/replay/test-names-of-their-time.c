@@ -92,7 +92,7 @@ static GsKernel *begin(KtTracer *t)
 
 TEST(one_after_the_other, "/names-of-their-time/journal")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) t = new_tracer(path, NULL);
     g_autoptr(GsKernel) k = begin(t);
     g_autoptr(KtReplay) r = NULL;
@@ -102,7 +102,6 @@ TEST(one_after_the_other, "/names-of-their-time/journal")
     r = read_all(path);
     g_assert_null(kt_replay_info(r)->damage);
     expect_names(kt_replay_tracer(r), kt_replay_kernel(r));
-    remove_path(path);
 }
 
 /* What kt_capture_pack() and its counterpart do with modules. */

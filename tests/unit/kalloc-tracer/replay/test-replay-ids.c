@@ -99,7 +99,7 @@ TEST(many_numbers_of_one_stack, "/replay-ids/many-numbers-of-one-stack")
 TEST(all_new, "/replay-ids/all-new")
 {
     static const char comm[KT_COMM_LEN] = "init";
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autoptr(KtReplay) r = NULL;
     unsigned n = 4 * KT_RUN_EVENTS;
@@ -119,7 +119,6 @@ TEST(all_new, "/replay-ids/all-new")
     g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).stacks, ==, n);
     g_assert_cmpuint(tracer_stats(kt_replay_tracer(r)).tasks, ==, n);
     g_assert_cmpuint(kt_replay_info(r)->bytes, >, 2 * n);
-    remove_path(path);
 }
 
 /* A run without the events that its definitions are for. */

@@ -103,7 +103,7 @@ TEST(test_same, "/alias-frame/same")
 /* The replay, too, knows the size that the merge made. */
 TEST(test_object_size, "/alias-frame/object-size")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     KtEvent ev = { .kind = KT_EV_ALLOC, .va = 0x4000, .size = 56,
                    .actual = 64, .layer = KT_LAYER_CACHE };
@@ -120,12 +120,11 @@ TEST(test_object_size, "/alias-frame/object-size")
     g_assert_true(kt_tracer_cache(kt_replay_tracer(r), (KtCacheId) { 1 },
                                   &info));
     g_assert_cmpuint(info.object_size, ==, 60);
-    remove_path(path);
 }
 
 TEST(test_until, "/alias-frame/until")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autofree char *got = NULL;
 
@@ -134,7 +133,6 @@ TEST(test_until, "/alias-frame/until")
     kt_tracer_free(t);
     got = replayed(path, 104);
     g_assert_cmpstr(got, ==, "1=one@101 71:modprobe 2:ffffffff81000011\n");
-    remove_path(path);
 }
 
 TEST(test_boots, "/alias-frame/boots")

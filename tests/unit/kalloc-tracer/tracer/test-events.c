@@ -54,7 +54,7 @@ static unsigned count(const char *text, const char *what)
 /* A limit is one of marks, too. */
 TEST(marks_behind_the_limit, "/events/marks-behind-the-limit")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_tracer(path, NULL);
     g_autofree char *all = NULL, *some = NULL;
 
@@ -67,13 +67,12 @@ TEST(marks_behind_the_limit, "/events/marks-behind-the-limit")
     some = run(path, "events -n 2");
     g_assert_cmpuint(count(all, "complete"), ==, 4);
     g_assert_cmpuint(count(some, "complete"), ==, 1);
-    remove_path(path);
 }
 
 /* The allocation is in no file, the free is in this one. */
 TEST(free_of_a_loaded_block, "/events/free-of-a-loaded-block")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(KtTracer) before = new_tracer(NULL, NULL);
     KtTracer *t = new_tracer(path, NULL);
     g_autoptr(GByteArray) state = g_byte_array_new();
@@ -92,7 +91,6 @@ TEST(free_of_a_loaded_block, "/events/free-of-a-loaded-block")
     out = run(path, "events ffff888000001020");
     g_assert_cmpuint(count(out, "ffff888000001000"), ==, 1);
     g_assert_cmpuint(count(out, "ffff888000001040"), ==, 0);
-    remove_path(path);
 }
 
 TEST(damaged_event, "/events/damaged-event")

@@ -103,7 +103,7 @@ static void check_joined_steps(McTimeSteps *steps)
 
 TEST(a_loaded_state_is_the_beginning, "/timeline/load")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     const McExport e = {
         .profile = p, .journal = path, .until_us = UINT64_MAX,
@@ -125,17 +125,15 @@ TEST(a_loaded_state_is_the_beginning, "/timeline/load")
     g_assert_cmpuint(t->corrected, ==, 0);
     check_steps(steps);
     check_joined_steps(steps);
-    remove_path(path);
 }
 
 TEST(what_is_no_journal_is_refused, "/timeline/no-journal")
 {
-    char *path = new_path();
+    g_autoptr(JournalPath) path = new_path();
     g_autoptr(McHeapProfile) p = mc_heap_profile_new();
     const McExport e = { .profile = p, .journal = path };
     g_autoptr(GError) error = NULL;
 
     g_assert_null(mc_timeline_new(&e, NULL, &error));
     g_assert_nonnull(error);
-    remove_path(path);
 }

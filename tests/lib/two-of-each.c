@@ -19,3 +19,8 @@ TwoOfEach two_of_each(void)
     }
     return w;
 }
+
+void two_of_each_clear(TwoOfEach *w)
+{
+    kt_tracer_free(w->t);
+}

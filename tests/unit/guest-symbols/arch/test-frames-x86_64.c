@@ -48,11 +48,13 @@ static void assert_other(Guest *g, uint64_t ip, uint64_t sp, uint64_t bp)
     g_assert_false(gs_unwind_again(g->u, &regs, guest_page, g, 3, &value));
 }
 
-/* do_syscall_64() saves an rbp that the entry code has cleared. */
-TEST(system_call, "/arch-x86_64/system-call")
-{
-    g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
+/* A case with a guest @g that has frame records. */
+#define FRAMES_TEST(fn, path) \
+    TEST_IN(g_autoptr(Guest), Guest *g, guest_by(GS_UNWIND_BY_FRAMES), fn, path)
 
+/* do_syscall_64() saves an rbp that the entry code has cleared. */
+FRAMES_TEST(system_call, "/arch-x86_64/system-call")
+{
     put_record(g, TASK + 0x40, TASK + 0x80, AT(2));
     put_record(g, TASK + 0x80, 0, AT(3));
     ASSERT_STOP(unwind(g, AT(1), TASK + 0x10, TASK + 0x40), GS_STOP_END);
@@ -65,10 +67,8 @@ TEST(system_call, "/arch-x86_64/system-call")
 }
 
 /* The registers of a kernel thread are zeros. */
-TEST(kernel_thread, "/arch-x86_64/kernel-thread")
+FRAMES_TEST(kernel_thread, "/arch-x86_64/kernel-thread")
 {
-    g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
-
     put_record(g, TASK + 0x40, (TASK + 0x50) | 1, AT(2));
     put_regs(g, TASK + 0x50, 0, 0, 0, 0, 0);
     ASSERT_STOP(unwind(g, AT(1), TASK + 0x10, TASK + 0x40), GS_STOP_END);
@@ -78,10 +78,8 @@ TEST(kernel_thread, "/arch-x86_64/kernel-thread")
     assert_other(g, AT(1), TASK + 0x10, TASK + 0x40);
 }
 
-TEST(exception_from_user_mode, "/arch-x86_64/exception-from-user-mode")
+FRAMES_TEST(exception_from_user_mode, "/arch-x86_64/exception-from-user-mode")
 {
-    g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
-
     put_record(g, TASK + 0x40, (TASK + 0x50) | 1, AT(2));
     put_regs(g, TASK + 0x50, 0x401000, USER_CS, 0x7ffe0000, 0x123, 0);
     ASSERT_STOP(unwind(g, AT(1), TASK + 0x10, TASK + 0x40), GS_STOP_USER);
@@ -102,10 +100,9 @@ static void put_interrupt(Guest *g, uint64_t task)
     put_record(g, task + 0x10 + REGS + 0x28, 0, AT(5));
 }
 
-TEST(interrupt_on_its_own_stack, "/arch-x86_64/interrupt-on-its-own-stack")
+FRAMES_TEST(interrupt_on_its_own_stack,
+            "/arch-x86_64/interrupt-on-its-own-stack")
 {
-    g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
-
     put_interrupt(g, TASK + 0x1000);
     ASSERT_STOP(unwind(g, AT(1), IRQ + 0x80, IRQ + 0x100), GS_STOP_END);
     ASSERT_FRAMES(g, AT(1), AT(2), AT(3), AT(4) + 3, AT(5));
@@ -118,10 +115,8 @@ TEST(interrupt_on_its_own_stack, "/arch-x86_64/interrupt-on-its-own-stack")
     assert_other(g, AT(1), IRQ + 0x80, IRQ + 0x100);
 }
 
-TEST(damaged_stacks, "/arch-x86_64/damaged-stacks")
+FRAMES_TEST(damaged_stacks, "/arch-x86_64/damaged-stacks")
 {
-    g_autoptr(Guest) g = guest_by(GS_UNWIND_BY_FRAMES);
-
     put_record(g, TASK + 0x40, TASK + 0x80, 0x1234);
     ASSERT_STOP(unwind(g, AT(1), TASK, TASK + 0x40), GS_STOP_UNKNOWN_PC);
     ASSERT_FRAMES(g, AT(1));

@@ -56,10 +56,13 @@ static void assert_nameless(ModuleTable *t, uint64_t va)
     g_assert_false(gs_modules_symbolize(t->modules, va, GS_ERA_NOW, &s));
 }
 
-TEST(test_symbolize, "/modules/symbolize")
-{
-    g_autoptr(ModuleTable) t = module_table_new();
+/* A case with an empty table @t. */
+#define TABLE_TEST(fn, path) \
+    TEST_IN(g_autoptr(ModuleTable), ModuleTable *t, \
+            module_table_new(), fn, path)
 
+TABLE_TEST(test_symbolize, "/modules/symbolize")
+{
     assert_nameless(t, BASE);
     add_a(t);
     assert_nameless(t, BASE + 0xff);
@@ -116,9 +119,8 @@ static bool visit(const GsSymbol *sym, void *opaque)
     return v->n != v->stop_after;
 }
 
-TEST(test_foreach, "/modules/foreach")
+TABLE_TEST(test_foreach, "/modules/foreach")
 {
-    g_autoptr(ModuleTable) t = module_table_new();
     Visit v = { .m = t->modules };
     Visit one = { .m = t->modules, .stop_after = 1 };
 
@@ -133,9 +135,8 @@ TEST(test_foreach, "/modules/foreach")
                                               &v), ==, 0);
 }
 
-TEST(test_drop_keeps_names, "/modules/drop-keeps-names")
+TABLE_TEST(test_drop_keeps_names, "/modules/drop-keeps-names")
 {
-    g_autoptr(ModuleTable) t = module_table_new();
     GsSymbol s;
 
     add_a(t);
@@ -170,9 +171,8 @@ TEST(test_range_reused, "/modules/range-reused")
     g_assert_cmpuint(n_modules(t), ==, 1);
 }
 
-TEST(test_replaced_and_cleared, "/modules/replaced-and-cleared")
+TABLE_TEST(test_replaced_and_cleared, "/modules/replaced-and-cleared")
 {
-    g_autoptr(ModuleTable) t = module_table_new();
     const char *name;
     GsSymbol s;
 
@@ -190,9 +190,8 @@ TEST(test_replaced_and_cleared, "/modules/replaced-and-cleared")
     g_assert_cmpstr(name, ==, "first");
 }
 
-TEST(test_many_loads, "/modules/many-loads")
+TABLE_TEST(test_many_loads, "/modules/many-loads")
 {
-    g_autoptr(ModuleTable) t = module_table_new();
     uint64_t id = ID_A;
 
     for (int i = 0; i < 3000; i++, id += 64) {
@@ -223,9 +222,8 @@ static bool add_thousand(ModuleTable *t, uint64_t id, uint64_t base)
 
 /* Where there is room for two, a third is refused while both are loaded; the
  * names of one that is gone make way for it. */
-TEST(test_bounded_room, "/modules/bounded-room")
+TABLE_TEST(test_bounded_room, "/modules/bounded-room")
 {
-    g_autoptr(ModuleTable) t = module_table_new();
     uint64_t bytes;
 
     g_assert_true(add_thousand(t, ID_A, BASE));
@@ -261,9 +259,8 @@ static gpointer query_main(gpointer opaque)
     return NULL;
 }
 
-TEST(test_race, "/modules/race")
+TABLE_TEST(test_race, "/modules/race")
 {
-    g_autoptr(ModuleTable) t = module_table_new();
     GThread *thread = g_thread_new("query", query_main, t);
 
     for (int i = 0; i < 1000; i++) {

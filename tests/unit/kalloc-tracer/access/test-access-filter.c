@@ -42,9 +42,8 @@ static bool is_few(const TwoOfEach *w, const KtAccessSpec *spec)
 }
 
 /* Areas of vmalloc() are not armed if few blocks are. */
-TEST(test_few, "/access-filter/few")
+TWO_TEST(test_few, "/access-filter/few")
 {
-    TwoOfEach w = two_of_each();
     const KtAccessSpec cache = { .block.cache = "*" };
     g_autoptr(KtAccessFilter) f = kt_access_filter_new(w.t, &cache);
 
@@ -56,12 +55,10 @@ TEST(test_few, "/access-filter/few")
     g_assert_false(is_few(&w, &(KtAccessSpec) {
         .block.layer = KT_LAYER_VMALLOC }));
     g_assert_false(is_few(&w, &(KtAccessSpec) { 0 }));
-    kt_tracer_free(w.t);
 }
 
-TEST(test_everything, "/access-filter/everything")
+TWO_TEST(test_everything, "/access-filter/everything")
 {
-    TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) f =
         kt_access_filter_new(w.t, &(KtAccessSpec) { 0 });
 
@@ -73,12 +70,10 @@ TEST(test_everything, "/access-filter/everything")
     g_assert_true(kt_access_filter_block(f, KT_LAYER_LARGE, (KtCacheId) { 0 },
                                          (KtStackId) { 0 }));
     g_assert_true(kt_access_filter_access(f, (KtTaskId) { 0 }, false));
-    kt_tracer_free(w.t);
 }
 
-TEST(test_blocks, "/access-filter/blocks")
+TWO_TEST(test_blocks, "/access-filter/blocks")
 {
-    TwoOfEach w = two_of_each();
     const KtCodeRange code = { 0x1100, 0x11ff };
     const KtAccessSpec specs[] = {
         { .block.cache = "*-1" }, { .block = { .code = &code, .n_code = 1 } },
@@ -98,12 +93,10 @@ TEST(test_blocks, "/access-filter/blocks")
                                               (KtStackId) { 0 }));
         g_assert_true(access_by(f, &w, 0, false));
     }
-    kt_tracer_free(w.t);
 }
 
-TEST(test_accesses, "/access-filter/accesses")
+TWO_TEST(test_accesses, "/access-filter/accesses")
 {
-    TwoOfEach w = two_of_each();
     const KtAccessSpec specs[] = {
         { .block = { .has_pid = true, .pid = 11 } }, { .block.task = "?1" },
         { .block.task = "t1", .writes = true },
@@ -118,13 +111,11 @@ TEST(test_accesses, "/access-filter/accesses")
         g_assert_false(kt_access_filter_access(f, (KtTaskId) { 0 }, true));
         g_assert_true(block(f, &w, KT_LAYER_CACHE, 0));
     }
-    kt_tracer_free(w.t);
 }
 
 /* The kernel merges a new cache into one that is known. */
-TEST(test_later_name, "/access-filter/later-name")
+TWO_TEST(test_later_name, "/access-filter/later-name")
 {
-    TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) f =
         kt_access_filter_new(w.t, &(KtAccessSpec) { .block.cache = "later" });
 
@@ -133,12 +124,10 @@ TEST(test_later_name, "/access-filter/later-name")
                                               .name = "later" });
     g_assert_true(block(f, &w, KT_LAYER_CACHE, 0));
     g_assert_false(block(f, &w, KT_LAYER_CACHE, 1));
-    kt_tracer_free(w.t);
 }
 
-TEST(test_kinds, "/access-filter/kinds")
+TWO_TEST(test_kinds, "/access-filter/kinds")
 {
-    TwoOfEach w = two_of_each();
     g_autoptr(KtAccessFilter) any =
         kt_access_filter_new(w.t, &(KtAccessSpec) { 0 });
     g_autoptr(KtAccessFilter) one = kt_access_filter_new(
@@ -147,7 +136,6 @@ TEST(test_kinds, "/access-filter/kinds")
     g_assert_true(kt_access_filter_kind(any, KT_ERR_USE_AFTER_FREE));
     g_assert_true(kt_access_filter_kind(one, KT_ERR_OUT_OF_BOUNDS));
     g_assert_false(kt_access_filter_kind(one, KT_ERR_USE_AFTER_FREE));
-    kt_tracer_free(w.t);
 }
 
 /* The code of modules: those that are loaded, by a pattern. */
@@ -158,7 +146,7 @@ TEST(test_modules, "/access-filter/modules")
                                   "ffffffff81000100 T start_kernel\n"
                                   "ffffffff81001000 T _etext\n"
                                   "ffffffff83000000 B _end\n";
-    TwoOfEach w = two_of_each();
+    g_auto(TwoOfEach) w = two_of_each();
     g_autoptr(GsKernel) k = gs_kernel_new_from_data(symbols, strlen(symbols),
                                                     "System.map", NULL);
     g_autoptr(KtAccessFilter) all =
@@ -183,7 +171,6 @@ TEST(test_modules, "/access-filter/modules")
     g_assert_true(kt_code_areas_has(areas, MODULES + 0xfff));
     g_assert_false(kt_code_areas_has(areas, MODULES + 0x10000));
     g_assert_false(kt_code_areas_has(areas, MODULES + 0x20000));
-    kt_tracer_free(w.t);
 }
 
 TEST(test_text, "/access-filter/text")

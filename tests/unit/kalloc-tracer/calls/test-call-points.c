@@ -95,9 +95,12 @@ static const KtCallPoint *at(const KtCallPoints *p, uint64_t va)
     return s ? kt_point_set_at(s, va) : NULL;
 }
 
-TEST(names_and_globs, "/call-points/names-and-globs")
+/* A case with a kernel @k. */
+#define KERNEL_TEST(fn, path) \
+    TEST_IN(g_autoptr(GsKernel), GsKernel *k, new_kernel(), fn, path)
+
+KERNEL_TEST(names_and_globs, "/call-points/names-and-globs")
 {
-    g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
 
     kt_call_points_begin_boot(p, k);
@@ -117,9 +120,8 @@ TEST(names_and_globs, "/call-points/names-and-globs")
     kt_call_points_reclaim(p);
 }
 
-TEST(pages_of_entries, "/call-points/pages-of-entries")
+KERNEL_TEST(pages_of_entries, "/call-points/pages-of-entries")
 {
-    g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
     const KtPointSet *s;
 
@@ -132,9 +134,8 @@ TEST(pages_of_entries, "/call-points/pages-of-entries")
 }
 
 /* An alias is no point of its own. */
-TEST(one_point_at_an_address, "/call-points/one-point-at-an-address")
+KERNEL_TEST(one_point_at_an_address, "/call-points/one-point-at-an-address")
 {
-    g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
 
     kt_call_points_begin_boot(p, k);
@@ -145,9 +146,8 @@ TEST(one_point_at_an_address, "/call-points/one-point-at-an-address")
                      KT_POINT_WATCH | KT_POINT_FAULT);
 }
 
-TEST(wrong_requests, "/call-points/wrong-requests")
+KERNEL_TEST(wrong_requests, "/call-points/wrong-requests")
 {
-    g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
 
     kt_call_points_begin_boot(p, k);
@@ -186,9 +186,8 @@ TEST(too_many_matches, "/call-points/too-many-matches")
 }
 
 /* Pending before the kernel is known; found again where KASLR put it. */
-TEST(boots, "/call-points/boots")
+KERNEL_TEST(boots, "/call-points/boots")
 {
-    g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
     KtPointNames *names = kt_call_points_names(p);
     KtPointName name;
@@ -208,9 +207,8 @@ TEST(boots, "/call-points/boots")
     g_assert_false(kt_point_names_get(names, (KtPointId) { 2 }, &name));
 }
 
-TEST(modules, "/call-points/modules")
+KERNEL_TEST(modules, "/call-points/modules")
 {
-    g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
     uint16_t id;
 
@@ -245,9 +243,8 @@ static void on_change(void *opaque, bool flush)
     c->flushes += flush;
 }
 
-TEST(remove_requests, "/call-points/remove-requests")
+KERNEL_TEST(remove_requests, "/call-points/remove-requests")
 {
-    g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
     Changes c = { 0 };
     uint32_t first;
@@ -277,9 +274,8 @@ static void set_freed(void *opaque)
 }
 
 /* What belongs to a request is freed with it, also if it is refused. */
-TEST(owned_data, "/call-points/owned-data")
+KERNEL_TEST(owned_data, "/call-points/owned-data")
 {
-    g_autoptr(GsKernel) k = new_kernel();
     g_autoptr(KtCallPoints) p = kt_call_points_new(NULL);
     bool freed = false, refused = false;
     KtPointSpec spec = { "kfree", KT_POINT_FAULT, &freed, set_freed };

@@ -44,10 +44,13 @@ static unsigned leave(KtOpenCalls *o, unsigned cpu, uint64_t sp, uint64_t site)
     return points;
 }
 
-TEST(nested_calls, "/open-calls/nested-calls")
-{
-    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
+/* A case with a table @o of one vCPU. */
+#define OPEN_TEST(fn, path) \
+    TEST_IN(g_autoptr(KtOpenCalls), KtOpenCalls *o, \
+            kt_open_calls_new(NULL, 1), fn, path)
 
+OPEN_TEST(nested_calls, "/open-calls/nested-calls")
+{
     g_assert_cmpuint(enter(o, 0, 0x100, 0x10, 1), ==, 0);
     g_assert_cmpuint(enter(o, 0, 0x80, 0x20, 2), ==, 0);
     g_assert_cmpuint(enter(o, 0, 0x40, 0x20, 2), ==, 0);    /* recursion */
@@ -61,10 +64,8 @@ TEST(nested_calls, "/open-calls/nested-calls")
 }
 
 /* 1 jumps to 2, which returns for both. */
-TEST(tail_calls, "/open-calls/tail-calls")
+OPEN_TEST(tail_calls, "/open-calls/tail-calls")
 {
-    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
-
     enter(o, 0, 0x100, 0x10, 1);
     g_assert_cmpuint(enter(o, 0, 0x100, 0x10, 2), ==, 0);
     g_assert_cmpuint(leave(o, 0, 0x100, 0x10), ==, 21);
@@ -72,10 +73,8 @@ TEST(tail_calls, "/open-calls/tail-calls")
 
 /* A longjmp, or a task that ended: the same place of the stack is used by the
  * same function again, or by a call that returns elsewhere. */
-TEST(returns_that_never_come, "/open-calls/returns-that-never-come")
+OPEN_TEST(returns_that_never_come, "/open-calls/returns-that-never-come")
 {
-    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
-
     enter(o, 0, 0x100, 0x10, 1);
     g_assert_cmpuint(enter(o, 0, 0x100, 0x10, 1), ==, 1);
     enter(o, 0, 0x100, 0x10, 2);
@@ -97,9 +96,8 @@ TEST(task_switches, "/open-calls/task-switches")
 }
 
 /* A fault rule makes one of two calls of a tail call return. */
-TEST(one_point_returns, "/open-calls/one-point-returns")
+OPEN_TEST(one_point_returns, "/open-calls/one-point-returns")
 {
-    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
     KtOpenCall *c;
 
     enter(o, 0, 0x100, 0x10, 1);
@@ -113,10 +111,8 @@ TEST(one_point_returns, "/open-calls/one-point-returns")
     g_assert_cmpuint(leave(o, 0, 0x100, 0x10), ==, 1);
 }
 
-TEST(many_calls, "/open-calls/many-calls")
+OPEN_TEST(many_calls, "/open-calls/many-calls")
 {
-    g_autoptr(KtOpenCalls) o = kt_open_calls_new(NULL, 1);
-
     for (unsigned i = 1; i <= 20000; i++) {
         enter(o, 0, 0x100 * i, 0x10, 1);
     }

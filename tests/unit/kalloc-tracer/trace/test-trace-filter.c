@@ -63,9 +63,8 @@ static void check(const TwoOfEach *w, const KtBlockSpec *spec, bool by)
     g_assert_true(passes(w, spec, &(KtTraced) { .ev.kind = KT_EV_GAP }));
 }
 
-TEST(test_conditions, "/trace-filter/conditions")
+TWO_TEST(test_conditions, "/trace-filter/conditions")
 {
-    TwoOfEach w = two_of_each();
     const KtCodeRange code[] = { { 0x9000, 0x9010 }, { 0x1000, 0x1010 } };
 
     check(&w, &(KtBlockSpec) { .task = "t0*" }, true);
@@ -75,13 +74,11 @@ TEST(test_conditions, "/trace-filter/conditions")
     check(&w, &(KtBlockSpec) {
         .has_size = true, .size_lo = 1, .size_hi = 0x10 }, false);
     check(&w, &(KtBlockSpec) { .code = code, .n_code = 2 }, false);
-    kt_tracer_free(w.t);
 }
 
 /* Nothing is known of the block: conditions about it are false. */
-TEST(test_unknown_block, "/trace-filter/unknown-block")
+TWO_TEST(test_unknown_block, "/trace-filter/unknown-block")
 {
-    TwoOfEach w = two_of_each();
     const KtCodeRange code = { 0x1000, 0x1010 };
     KtTraced e = entry(&w, KT_EV_FREE, 0, 0);
 
@@ -96,12 +93,10 @@ TEST(test_unknown_block, "/trace-filter/unknown-block")
                           &e));
     e.ev.cache = w.cache[1];
     g_assert_true(passes(&w, &(KtBlockSpec) { .cache = "cache-1" }, &e));
-    kt_tracer_free(w.t);
 }
 
-TEST(test_resize, "/trace-filter/resize")
+TWO_TEST(test_resize, "/trace-filter/resize")
 {
-    TwoOfEach w = two_of_each();
     const KtBlockSpec spec = { .has_size = true, .size_lo = 1, .size_hi = 15 };
     KtTraced e = entry(&w, KT_EV_RESIZE, 0, 0);
 
@@ -111,13 +106,11 @@ TEST(test_resize, "/trace-filter/resize")
     e.ev.size = 16;
     e.block.size = 3;
     g_assert_true(passes(&w, &spec, &e));
-    kt_tracer_free(w.t);
 }
 
 /* Ids that do not exist, and those beyond what a memo has. */
-TEST(test_ids, "/trace-filter/ids")
+TWO_TEST(test_ids, "/trace-filter/ids")
 {
-    TwoOfEach w = two_of_each();
     KtTraced e = { .ev = {
         .kind = KT_EV_ALLOC, .task = { UINT32_MAX }, .stack = { UINT32_MAX },
         .cache = { UINT16_MAX } } };
@@ -127,5 +120,4 @@ TEST(test_ids, "/trace-filter/ids")
     g_assert_false(passes(&w, &(KtBlockSpec) { .cache = "*" }, &e));
     g_assert_false(passes(&w, &(KtBlockSpec) {
         .code = &(KtCodeRange) { 0, UINT64_MAX }, .n_code = 1 }, &e));
-    kt_tracer_free(w.t);
 }

@@ -86,10 +86,13 @@ static SlabGuest *guest_with_blocks(SgKind kind)
     return g;
 }
 
-TEST(test_cache, "/slab-commands/cache")
-{
-    g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
+/* A case with a guest @g that has blocks. */
+#define BLOCKS_TEST(fn, path) \
+    TEST_IN(g_autoptr(SlabGuest), SlabGuest *g, \
+            guest_with_blocks(SG_6_12), fn, path)
 
+BLOCKS_TEST(test_cache, "/slab-commands/cache")
+{
     expect(g, "cache",
            "ffff888000008200 kmalloc-1k (400/400) slabs=3 live=9 free=3 "
            "transit=0 slabinfo=10/12 order=0 each=4 freeptr=+200 "
@@ -152,10 +155,8 @@ TEST(test_cache, "/slab-commands/cache")
            "\"parts\":1,\"text\":\"full 1 slabs\"}\n");
 }
 
-TEST(test_which_cache, "/slab-commands/which-cache")
+BLOCKS_TEST(test_which_cache, "/slab-commands/which-cache")
 {
-    g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
-
     expect_part(g, "cache ffff888000008200", " kmalloc-1k (400/400) ");
     expect_part(g, "cache ffff888000011e04", " kmalloc-1k (400/400) ");
     expect_part(g, "cache kmalloc-2k", "ka: \"kmalloc-2k\": no cache of that "
@@ -166,10 +167,8 @@ TEST(test_which_cache, "/slab-commands/which-cache")
     expect_part(g, "cache kmalloc-1k --format pprof", "a format is ka or line");
 }
 
-TEST(test_slab, "/slab-commands/slab")
+BLOCKS_TEST(test_slab, "/slab-commands/slab")
 {
-    g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
-
     expect(g, "slab ffff888000011404",
            "slab ffff888000011000-ffff888000011fff of kmalloc-1k, 4 "
            "slots, on node0-partial, inuse 2\n"
@@ -200,9 +199,8 @@ TEST(test_slab, "/slab-commands/slab")
     expect_part(g, "slab 0", "is in no slab");
 }
 
-TEST(test_history, "/slab-commands/history")
+BLOCKS_TEST(test_history, "/slab-commands/history")
 {
-    g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
     uint64_t va = sg_object(g, CACHE, 18, 0);
 
     push(g, KT_EV_FREE, va, (KtCacheId) { 1 }, 6000);
@@ -212,10 +210,8 @@ TEST(test_history, "/slab-commands/history")
 }
 
 /* A slot that had no block, and a slab whose numbers are damaged. */
-TEST(test_odd_slabs, "/slab-commands/odd-slabs")
+BLOCKS_TEST(test_odd_slabs, "/slab-commands/odd-slabs")
 {
-    g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
-
     sg_add_slab(g, CACHE, 19, NULL, 0);
     expect_part(g, "slab ffff888000013000",
                 "          2 - ffff888000013800 unseen\n");
@@ -239,9 +235,8 @@ TEST(test_odd_slabs, "/slab-commands/odd-slabs")
 
 /* With pages=on the map has a block for the pages of a slab. It begins at the
  * address of slot 0, but is not the block of that slot. */
-TEST(test_pages_of_a_slab, "/slab-commands/pages")
+BLOCKS_TEST(test_pages_of_a_slab, "/slab-commands/pages")
 {
-    g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
     KtEvent pages = { .kind = KT_EV_ALLOC, .va = 0xffff888000013000,
                       .size = 4096, .us = 6000, .layer = KT_LAYER_PAGES };
 
@@ -269,9 +264,8 @@ TEST(test_sheaves, "/slab-commands/sheaves")
 }
 
 /* Without a VM, or without types, the map says what it knows. */
-TEST(test_without, "/slab-commands/without")
+BLOCKS_TEST(test_without, "/slab-commands/without")
 {
-    g_autoptr(SlabGuest) g = guest_with_blocks(SG_6_12);
     KtVm *vm = (KtVm *)g->o.vm;
 
     g->o.vm = NULL;

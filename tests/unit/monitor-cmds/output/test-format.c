@@ -333,9 +333,12 @@ TEST(test_merge, "/format/functions-merge-over-batches")
     check_listing(w, "alloc twin -n 0", 18000);
 }
 
-TEST(test_long_history, "/format/history-over-batches")
+/* A case with an empty world @w. */
+#define EMPTY_TEST(fn, path) \
+    TEST_IN(g_autoptr(TestWorld), TestWorld *w, test_world_new(""), fn, path)
+
+EMPTY_TEST(test_long_history, "/format/history-over-batches")
 {
-    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) s = g_string_new(NULL);
     g_autofree char *text = NULL;
     g_auto(GStrv) lines = NULL;
@@ -358,9 +361,8 @@ TEST(test_long_history, "/format/history-over-batches")
     }
 }
 
-TEST(test_many_errors, "/format/errors-over-batches")
+EMPTY_TEST(test_many_errors, "/format/errors-over-batches")
 {
-    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) s = g_string_new("complete\n"
                                         "alloc va=1000 size=8 us=1\n"
                                         "free va=1000 us=2\n");
@@ -377,9 +379,8 @@ TEST(test_many_errors, "/format/errors-over-batches")
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-TEST(test_json_hostile, "/format/json-of-hostile-names")
+EMPTY_TEST(test_json_hostile, "/format/json-of-hostile-names")
 {
-    g_autoptr(TestWorld) w = test_world_new("");
     static const char *const commands[] = {
         "0-ffffffffffffffff -j -v", "0-ffffffffffffffff -j -v -s",
         "show 1000 -j -v", "show 999999 -j", "error -j -v -s", "stat -j -v",
@@ -404,9 +405,8 @@ TEST(test_json_hostile, "/format/json-of-hostile-names")
     }
 }
 
-TEST(test_text_hostile, "/format/text-of-hostile-names")
+EMPTY_TEST(test_text_hostile, "/format/text-of-hostile-names")
 {
-    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) s = g_string_new(NULL);
     g_autofree char *text = NULL;
 
@@ -423,10 +423,8 @@ TEST(test_text_hostile, "/format/text-of-hostile-names")
     }
 }
 
-TEST(test_json_keys, "/format/json-has-every-key")
+EMPTY_TEST(test_json_keys, "/format/json-has-every-key")
 {
-    g_autoptr(TestWorld) w = test_world_new("");
-
     g_autofree char *text = NULL;
 
     test_world_events(w, "alloc va=1000 size=10 us=1\n"
@@ -459,10 +457,8 @@ static void check_matches(const char *text, const char *pattern)
     }
 }
 
-TEST(test_stat, "/format/stat")
+EMPTY_TEST(test_stat, "/format/stat")
 {
-    g_autoptr(TestWorld) w = test_world_new("");
-
     g_autofree char *text = NULL;
     g_autofree char *all = NULL;
     g_autofree char *json = NULL;
@@ -502,9 +498,8 @@ TEST(test_stat, "/format/stat")
 
 /* ---- rows ---------------------------------------------------------------- */
 
-TEST(test_deep_stacks, "/format/deepest-stack")
+EMPTY_TEST(test_deep_stacks, "/format/deepest-stack")
 {
-    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) s = g_string_new("alloc va=1000 size=1 us=1 stack=1");
     g_autofree char *text = NULL;
     const char *p;
@@ -528,9 +523,8 @@ static bool keep(void *opaque, const char *text)
 }
 
 /* Each two seconds, and whoever prints that learns that nobody listens. */
-TEST(test_progress, "/format/progress-of-long-searches")
+EMPTY_TEST(test_progress, "/format/progress-of-long-searches")
 {
-    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) got = g_string_new(NULL);
     McContext ctx = { .tracer = test_world_tracer(w), .puts = keep,
                       .puts_opaque = got };
@@ -553,9 +547,8 @@ TEST(test_progress, "/format/progress-of-long-searches")
 }
 
 /* That there was no room for them does not make them none. */
-TEST(test_module_without_room, "/format/module-without-room")
+EMPTY_TEST(test_module_without_room, "/format/module-without-room")
 {
-    g_autoptr(TestWorld) w = test_world_new("");
     g_autoptr(GString) got = g_string_new(NULL);
     McContext ctx = { .tracer = test_world_tracer(w), .puts = keep,
                       .puts_opaque = got };

@@ -23,6 +23,11 @@ KVM_PROPERTIES = frozenset(('kernel_irqchip', 'kernel-irqchip',
 KVM_OBJECTS = re.compile(r'(sev-guest|sev-snp-guest|tdx-guest|s390-pv-guest|'
                          r'pef-guest|rme-guest)(,|$)')
 CPU = {'x86_64': 'max', 'aarch64': 'max', 'riscv64': 'max'}
+# A file of -readconfig: the beginning of a section, and an accelerator. What is
+# behind so many bytes is not read.
+SECTION = re.compile(r'\s*\[([\w-]+)')
+ACCEL = re.compile(r'\s*accel\s*=\s*"([^"]*)"')
+CONFIG_MOST = 1 << 20
 # QEMU prints a list, or its version, and ends.
 ENDS = frozenset(('h', 'help', 'version'))
 LISTS = re.compile(r'(^|,|^type=)(help|\?)$')
@@ -79,6 +84,35 @@ def cpu(option, arch):
     return [option.words[0], ','.join([CPU[arch], *flags])]
 
 
+def config_accels(path):
+    """Yield (section, accelerators) of a file of -readconfig. A pipe is left to
+    QEMU, and so is the error of a file that cannot be read."""
+    if not os.path.isfile(path) or not os.access(path, os.R_OK):
+        return
+    with open(path, encoding='utf-8', errors='replace') as f:
+        lines = f.read(CONFIG_MOST).splitlines()
+    section = ''
+    for line in lines:
+        if m := SECTION.match(line):
+            section = m[1]
+        elif m := ACCEL.match(line):
+            yield section, m[1].split(':')
+
+
+def readconfig(option):
+    """Of -accel the first one that works counts, of -machine accel= the last
+    one. The file itself is the user's."""
+    words = option.words
+    for section, names in config_accels(option.value):
+        if 'tcg' in names or HARDWARE.isdisjoint(names):
+            continue
+        if section == 'accel':
+            words = ['-accel', 'tcg', *words]
+        elif section == 'machine':
+            words = [*words, '-machine', 'accel=tcg']
+    return words
+
+
 def without_kvm(option, arch):
     """Return the words of an option as they are without KVM."""
     if option.name in ('enable-kvm', 'no-kvm', 'no-kvm-irqchip'):
@@ -93,6 +127,8 @@ def without_kvm(option, arch):
         return machine(option)
     if option.name == 'cpu':
         return cpu(option, arch)
+    if option.name == 'readconfig':
+        return readconfig(option)
     if option.name == 'object' and KVM_OBJECTS.match(option.value):
         raise CannotRun(f'-object {split(option.value)[0]} needs KVM: the '
                         'memory of such a guest cannot be read')

@@ -102,6 +102,29 @@ for line in REFUSED:
         except qemuline.CannotRun as e:
             assert '\n' not in str(e)
 
+# Files of -readconfig, and what the command line is with such a file.
+CONFIGS = (
+    ('[machine]\n  type = "q35"\n', '-readconfig FILE'),
+    ('[machine]\n  accel = "kvm:tcg"\n', '-readconfig FILE'),
+    ('[machine]\n  type = "q35"\n  accel = "kvm"\n  kernel-irqchip = "on"\n',
+     '-readconfig FILE -machine accel=tcg'),
+    ('[accel]\n  accel="kvm"\n', '-accel tcg -readconfig FILE'),
+)
+
+for text, wanted in CONFIGS:
+    with tap.test(f'-readconfig {text.split()}: {wanted}; QEMU accepts it'), \
+            tempfile.NamedTemporaryFile('w', encoding='ascii') as file:
+        file.write(text)
+        file.flush()
+        found = rewritten('-readconfig ' + file.name, plugin=None)
+        assert found == wanted.replace('FILE', file.name), found
+        done = subprocess.run(
+            [WRAPPER, 'x86_64', '-readconfig', file.name, '-S', '-display',
+             'none', '-nic', 'none', '-monitor', 'stdio'],
+            input='quit\n', text=True, capture_output=True, check=False,
+            timeout=60, env={**os.environ, 'KA_PLUGIN_OPTS': 'off'})
+        assert done.returncode == 0, done
+
 with tap.test('options of the plugin: variable, file, %i, commas, none'):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'ka', 'plugin-opts')

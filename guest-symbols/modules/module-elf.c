@@ -20,8 +20,10 @@
  *     the name         is in .modinfo and in struct module
  *
  * libelf is of no use here: the headers have addresses in the guest, and no
- * offsets in the file. Called by module-add.c in a vCPU thread, without a lock;
- * nothing here is shared. Sizes and pointers come from the guest: each is capped before use.
+ * offsets in the file.
+ *
+ * Called by module-add.c in a vCPU thread, without a lock; nothing here is
+ * shared. Sizes and pointers come from the guest: each is capped before use.
  */
 #include "guest-symbols/base/sorted.h"
 #include "guest-symbols/modules/module-read.h"

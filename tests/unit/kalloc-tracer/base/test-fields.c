@@ -34,7 +34,7 @@ static bool is_read(const Row *row, const Row *before, Row *out)
     return !in.failed && !gs_bytes_left(&in);
 }
 
-static void test_round_trip(void)
+TEST(test_round_trip, "/fields/round-trip")
 {
     const Row before = { .time = 1000 };
     const Row row = { UINT64_MAX, 3, 998, 9, UINT16_MAX, 5, 255 };
@@ -46,7 +46,7 @@ static void test_round_trip(void)
     g_assert_cmpuint(out.time, ==, 998);
 }
 
-static void test_bounds(void)
+TEST(test_bounds, "/fields/bounds")
 {
     Row out = { .one = 1 };
 
@@ -56,7 +56,7 @@ static void test_bounds(void)
 }
 
 /* A number is not cut to the bytes of its member. */
-static void test_members(void)
+TEST(test_members, "/fields/members")
 {
     static const uint8_t two[] = { 0x80, 0x80, 4 }, fixed[] = { 0, 1, 0, 0 };
     static const KtField only_two[] = { KT_NUMBER(Row, two), { 0 } };
@@ -69,15 +69,4 @@ static void test_members(void)
     in = gs_bytes(fixed, sizeof(fixed));
     kt_fields_unpack(only_fixed, &out, NULL, NULL, &in);
     g_assert_true(in.failed);
-}
-
-int main(int argc, char **argv)
-{
-    static const TestCase cases[] = {
-        { "/fields/round-trip", test_round_trip },
-        { "/fields/bounds", test_bounds },
-        { "/fields/members", test_members },
-    };
-
-    return test_main(argc, argv, cases, G_N_ELEMENTS(cases));
 }

@@ -10,12 +10,10 @@ import os
 import random
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
-from readers import (      # noqa: E402
+import exports
+from readers import (
     ALL, CACHES, COUNTERS, POINTS, counters, instants)
-from readers import read_chrome as read      # noqa: E402
+from readers import read_chrome as read
 
 P = exports.Program(*sys.argv[1:3])
 MODULES_SCRIPT = """\

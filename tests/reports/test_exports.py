@@ -12,10 +12,8 @@ import stat
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
-from readers import folded_of, read_folded      # noqa: E402
+import exports
+from readers import folded_of, read_folded
 
 P = exports.Program(*sys.argv[1:3])
 TOP = P.case('032-top')

@@ -11,10 +11,8 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports                  # noqa: E402  (needs the path above)
-import formats                  # noqa: E402
+import exports
+import formats
 
 sys.path[:0] = [exports.ROOT, os.path.join(exports.ROOT, 'tests', 'guest')]
 

@@ -5,17 +5,13 @@ leaked, allocated, and live at the peak, by stack, is what ka top has.
 
 usage: test_heaptrack.py KA KA-JOURNAL
 """
-import os
 import re
 import shutil
-import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
-from readers import heaptrack_costs as costs        # noqa: E402
-from readers import heaptrack_of as expected        # noqa: E402
+import exports
+from readers import heaptrack_costs as costs
+from readers import heaptrack_of as expected
 
 P = exports.Program(*sys.argv[1:3])
 # In this one ka's map knows more than events say: pages in parts.

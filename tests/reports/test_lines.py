@@ -14,10 +14,8 @@ import sqlite3
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports                              # noqa: E402  (needs the path above)
-from kernel_with_lines import (             # noqa: E402
+import exports
+from kernel_with_lines import (
     FUNCTIONS, MODULE_BASE, SLIDE, Kernel)
 
 sys.path.insert(0, exports.ROOT)

@@ -6,16 +6,13 @@ samples of each cache are what ka top --by cache has.
 usage: test_openmetrics.py KA KA-JOURNAL
 """
 import json
-import os
 import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
-import readers      # noqa: E402
-from readers import read_openmetrics as read     # noqa: E402
+import exports
+import readers
+from readers import read_openmetrics as read
 
 P = exports.Program(*sys.argv[1:3])
 def by_cache(journal):

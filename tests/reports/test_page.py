@@ -15,9 +15,7 @@ import subprocess
 import sys
 import zlib
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
+import exports
 
 P = exports.Program(*sys.argv[1:3])
 VALUES = ('live', 'blocks', 'reserved', 'allocs')

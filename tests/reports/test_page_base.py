@@ -9,12 +9,10 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports              # noqa: E402  (needs the path above)
-import webdriver            # noqa: E402
-from test_page import P, Page, row_name         # noqa: E402
-from test_page_time import add, wave            # noqa: E402
+import exports
+import webdriver
+from test_page import P, Page, row_name
+from test_page_time import add, wave
 
 VALUES = ('live', 'blocks', 'reserved', 'allocs')
 ROWS = 500

@@ -11,10 +11,8 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
-import webdriver    # noqa: E402
+import exports
+import webdriver
 
 sys.path.insert(0, exports.ROOT)
 

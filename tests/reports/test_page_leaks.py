@@ -8,10 +8,8 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports                  # noqa: E402  (needs the path above)
-import test_page                # noqa: E402
+import exports
+import test_page
 
 sys.path.insert(0, exports.ROOT)
 

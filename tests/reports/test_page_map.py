@@ -11,12 +11,10 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports                  # noqa: E402  (needs the path above)
-import test_page                # noqa: E402
-import test_page_leaks          # noqa: E402
-import webdriver                # noqa: E402
+import exports
+import test_page
+import test_page_leaks
+import webdriver
 
 P = test_page.P
 MAP = 'const m = window.kaPage.map; '

@@ -12,11 +12,9 @@ import os
 import random
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports              # noqa: E402  (needs the path above)
-import webdriver            # noqa: E402
-from test_page import P, Page, report, row_name       # noqa: E402
+import exports
+import webdriver
+from test_page import P, Page, report, row_name
 
 STEPS, CELLS = 256, 300000
 FLOWS = ('allocs', 'reserved', 'frees', 'freed_reserved')

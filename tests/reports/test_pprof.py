@@ -13,11 +13,9 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
-import readers      # noqa: E402
-from readers import places, pprof_of, pprof_sums      # noqa: E402
+import exports
+import readers
+from readers import places, pprof_of, pprof_sums
 
 NO_GO = ' # SKIP no go: scripts/setup --only viewers'
 P = exports.Program(*sys.argv[1:3])

@@ -11,12 +11,10 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
+import exports
 
 sys.path.insert(0, os.path.join(exports.ROOT, 'scripts'))
-import ka           # noqa: E402  (needs the path above)
+import ka
 
 P = exports.Program(*map(os.path.abspath, sys.argv[1:3]))
 ERRORS, MARKS = P.case('007-errors'), P.case('033-mark-and-diff')

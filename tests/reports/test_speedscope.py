@@ -6,14 +6,11 @@ reads and shows are those of ka top, and the root is at the top.
 usage: test_speedscope.py KA KA-JOURNAL
 """
 import decimal
-import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
-import readers      # noqa: E402
-import speedscope   # noqa: E402
+import exports
+import readers
+import speedscope
 
 P = exports.Program(*sys.argv[1:3])
 CENT = decimal.Decimal('0.01')

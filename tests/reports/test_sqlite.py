@@ -5,13 +5,10 @@ are those of ka top.
 
 usage: test_sqlite.py KA KA-JOURNAL
 """
-import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-
-import exports      # noqa: E402  (needs the path above)
-from readers import SQLITE_FIELDS as FIELDS, open_sqlite     # noqa: E402
+import exports
+from readers import SQLITE_FIELDS as FIELDS, open_sqlite
 
 P = exports.Program(*sys.argv[1:3])
 STACKS = '''SELECT stack.id, group_concat(name, x'0a') FROM stack,

@@ -6,13 +6,10 @@
  *
  * usage: corpus-TARGET FOLDER
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include <glib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include <stdbool.h>
 
 static void one_file(unsigned n, const char *folder, const char *name)
 {

@@ -5,12 +5,8 @@
  * Checks: accepted rows are within bounds. A refused file has an error text of
  * one line.
  */
+#include "tests/fuzz/fuzz.h"
 #include "kalloc-tracer/access/code-classes.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static bool is_arg(int arg)
 {

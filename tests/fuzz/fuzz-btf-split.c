@@ -8,16 +8,13 @@
  * added; names of the module begin behind those of what it continues. All types
  * and functions are used.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/types/btf-records.h"
 #include "guest-symbols/types/prototype.h"
 #include "guest-symbols/types/value.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define TYPES_MAX   64
 

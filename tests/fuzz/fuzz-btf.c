@@ -6,13 +6,9 @@
  * a correct header and a table of names are added. Byte 0 is LONG: the same,
  * but the header has 32 bytes, and the last LAYOUT bytes are the layout.
  */
+#include "tests/fuzz/fuzz.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/btf-records.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define LONG            0x81
 #define LAYOUT          96      /* 24 kinds */

@@ -5,16 +5,14 @@
  *
  * Checks: nothing behind the code is read, and libdw reads each rule.
  */
+#include "tests/fuzz/fuzz.h"
 #include "guest-symbols/arch/arm64/arm64-internal.h"
 #include "guest-symbols/export/elf-file.h"
 
 #include <elf.h>
 #include <elfutils/libdw.h>
-#include <stdlib.h>
 
 #define TEXT    0xffff800080010000ull
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void read_rules(const GByteArray *file, size_t n)
 {

@@ -6,8 +6,7 @@
  * Checks: each line of output ends with a newline and is printable ASCII; a
  * wrong command line prints exactly one line.
  */
-#include <string.h>
-
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/bare-tracer.h"
 #include "tests/lib/events.h"
 
@@ -55,7 +54,6 @@ static bool has_changed(TestWorld *w)
     return !s.live_blocks || !kt_tracer_enabled(t);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static TestWorld *w;

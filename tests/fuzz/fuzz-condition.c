@@ -7,8 +7,7 @@
  * twice and only for those that it has, and means the same with a pair of
  * parentheses and a double negation around it.
  */
-#include <string.h>
-
+#include "tests/fuzz/fuzz.h"
 #include "kalloc-tracer/conditions/condition.h"
 
 #define N_VARS 1024
@@ -73,7 +72,6 @@ static void one_line(const char *why)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     g_autofree char *text = g_strndup(size ? (const char *)data : "", size);

@@ -13,6 +13,7 @@
  *
  * Checks: libelf and libdw read all symbols and all rules of the file.
  */
+#include "tests/fuzz/fuzz.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "tests/lib/orc-writer.h"
@@ -20,15 +21,11 @@
 #include <elfutils/libdw.h>
 #include <gelf.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define TEXT        0xffffffff81000000ull
 #define MODULE      0xffffffff81040000ull
 #define ORC_IP      0xffffffff82800000ull
 #define ROWS_MAX    255
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* The bytes of the input that are left; then zeros. */
 typedef struct Input {

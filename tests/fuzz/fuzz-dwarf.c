@@ -9,16 +9,12 @@
  *
  * Checks: what is converted is BTF that can be read.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/elf-writer.h"
 #include "guest-symbols/types/btf.h"
 #include "guest-symbols/types/dwarf-types.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define HEAD 3
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const char names[] = "\0a\0b\0c\0d\0e\0f";
 

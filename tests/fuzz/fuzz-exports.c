@@ -10,18 +10,14 @@
  *
  * Checks: found symbols have names, and are found again by these.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/exports-writer.h"
 #include "guest-symbols/orc/orc.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define BASE    0xffffffff81000000ull
 #define LEN     0x4000u
 #define TABLE   0x1000u
 #define STRINGS 0x3000u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static uint8_t memory[LEN];
 

@@ -11,14 +11,12 @@
  * has the same result. If a stack is recognised as one that was walked before,
  * that walk has the same result too.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/frame-types.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/symbols/symtab.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define TEXT    0xffffffff80010000ull
 #define STACK   0xffff800000100000ull
@@ -40,8 +38,6 @@ typedef struct Result {
 static uint64_t words[N_WORDS];
 static Result kept[MAX_KEPT];
 static unsigned n_kept;
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const void *stack_page(void *opaque, uint64_t va)
 {

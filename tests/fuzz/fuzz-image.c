@@ -5,12 +5,9 @@
  * Byte 0 says what the rest is: a file, the payload of a bzImage, or changes of
  * three bytes each (position, value) to a correct ELF file.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/elf-writer.h"
 #include "guest-symbols/image/image.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static GBytes *good_elf(void)
 {

@@ -10,9 +10,9 @@
  * read to its end, the reader reports damage. Calls, faults and other names of
  * caches can be printed.
  */
+#include "tests/fuzz/fuzz.h"
+
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,8 +20,6 @@
 #include "kalloc-tracer/journal/journal-format.h"
 #include "kalloc-tracer/kt.h"
 #include "monitor-cmds/output/calls-text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void put_head(GByteArray *file)
 {

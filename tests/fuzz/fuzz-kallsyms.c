@@ -7,17 +7,14 @@
  * each three bytes are a position and a value that is xored there. If byte 0 is
  * 255, the rest is the read-only data itself.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/elf-writer.h"
 #include "tests/lib/kallsyms-writer.h"
 #include "guest-symbols/symbols/symtab.h"
 
-#include <stdlib.h>
-
 #define TEXT_LEN    0x1000
 #define SYMBOLS     700
 #define COUNTS      4
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const KsSymbol *symbols(void)
 {

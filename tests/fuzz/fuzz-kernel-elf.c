@@ -7,12 +7,9 @@
  * three bytes each (position, value) to a correct file. The same bytes are also
  * the content of the stack.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/elf-writer.h"
 #include "guest-symbols/gs.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define BASE    0xfffffff02a000000ull
 #define STACK   0xffffffe386000000ull

@@ -9,12 +9,10 @@
  *
  * Checks: if the kernel is found, all queries return.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/kallsyms-writer.h"
 #include "tests/lib/orc-writer.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define BASE    0xffffffff9ae00000ull
 #define RODATA  (BASE + 0x2000)
@@ -23,8 +21,6 @@
 #define BTF     (RODATA + 0xc00)
 #define TABLE   (RODATA + 0x1000)
 #define BYTES   0x5000
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const OrcRow rows[] = {
     { BASE, GS_ORC_CALL, R_SP, 8 },

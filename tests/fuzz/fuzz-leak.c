@@ -11,16 +11,13 @@
  * uses as roots nothing refers to a block that it reported. Only other blocks
  * may.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/guest-memory.h"
-
-#include <stdlib.h>
 
 /* More page frames take long: see test-leak-scan.c. */
 #define PFN_MAX     0xffff
 #define LOW         (1ull << 31)
 #define REFS_MAX    1
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const uint64_t parts[8] = {
     LG_DIRECT, LG_DIRECT + LG_AT_SLAB, LG_IMAGE, LG_VMEMMAP, LG_VMALLOC,

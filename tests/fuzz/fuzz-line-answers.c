@@ -6,16 +6,14 @@
  *
  * Answers keep their lines, and an object of JSON is still one.
  */
+#include "tests/fuzz/fuzz.h"
+
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "monitor-cmds/program/json-line.h"
 #include "monitor-cmds/program/source-lines.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* ---- files with debug information ---------------------------------------- */
 

@@ -8,13 +8,11 @@
  * lead somewhere. If the module is accepted, it is added, queried and used for
  * unwinding. An older module is in the tables that the new one may overlap.
  */
+#include "tests/fuzz/fuzz.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include <elf.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define GUEST 0xffffffffc0000000ull
 #define GUEST_SIZE 0x8000
@@ -52,8 +50,6 @@ static const GsModuleShape shapes[2] = {
         .has_orc = true, .num_orcs = 0xd0, .orc_ip = 0xd8, .orc = 0xe0,
     },
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static bool input_read(void *opaque, uint64_t va, void *buf, size_t len)
 {

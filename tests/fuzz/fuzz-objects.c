@@ -9,14 +9,11 @@
  *
  * Checks: all commands end, and print printable lines.
  */
-#include <stdlib.h>
-
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/events.h"
 
 #define CASES KA_SOURCE_DIR "/tests/replay/cases/"
 #define COMMANDS 5
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const struct {
     const char *name;

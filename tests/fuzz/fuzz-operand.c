@@ -7,15 +7,11 @@
  * change if there are more bytes. The text of an instruction fits its room, and
  * has its operand.
  */
+#include "tests/fuzz/fuzz.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/gs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define LONGEST 20
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void check_text(const GsArch *arch, const uint8_t *insn, size_t n)
 {

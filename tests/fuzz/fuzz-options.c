@@ -5,7 +5,7 @@
  * Checks: each list is accepted, or refused with one line of text. An accepted
  * list is accepted again if its last option is repeated, with the same meaning.
  */
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include <glib.h>
 
@@ -32,8 +32,6 @@ static void same(const KtOptions *a, const KtOptions *b)
 #define same_BOOL(x, y) g_assert_cmpint(x, ==, y)
 #include "kalloc-tracer/plugin/options.def"
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,13 +5,10 @@
  * Byte 0 selects the layout. Bit 0 of byte 1 says whether there is a header.
  * Check: each row of an accepted table is found by its address.
  */
+#include "tests/fuzz/fuzz.h"
 #include "guest-symbols/orc/orc.h"
-#include <stdlib.h>
-#include <string.h>
 
 #define IP_VA 0xffffffff82000000ull
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void search(const GsOrcTable *t, const uint8_t *data, size_t len)
 {

@@ -9,16 +9,12 @@
  * afterwards; otherwise the rest is the memory itself. Bit 2: the input is a
  * frame. Nothing may be read outside, and a call ends.
  */
+#include "tests/fuzz/fuzz.h"
 #include "kalloc-tracer/kernel/printk-log.h"
-
-#include <string.h>
-
 #include "kalloc-tracer/log/log-lines.h"
 #include "tests/lib/printk-writer.h"
 
 #define CHANGES 256
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void write_ring(PrintkWriter *w)
 {

@@ -5,12 +5,8 @@
  * Checks: the rows of an accepted profile are valid for the hook table. A
  * refused profile has an error text of one line.
  */
+#include "tests/fuzz/fuzz.h"
 #include "kalloc-tracer/hooks/profile.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void check_row(const KtHook *hook)
 {

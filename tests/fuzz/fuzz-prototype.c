@@ -7,14 +7,11 @@
  * unpacked. Its text has to be printable, and its places have to exist. The
  * input is unpacked as well.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/types/prototype.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define STACK_MAX   (GS_PARAMS_MAX * (1u << 17))
 

@@ -6,8 +6,7 @@
  * file's name. An accepted script runs for each moment without a crash, and
  * each command that runs is counted.
  */
-#include <string.h>
-
+#include "tests/fuzz/fuzz.h"
 #include "monitor-cmds/script/script.h"
 #include "tests/lib/events.h"
 
@@ -48,7 +47,6 @@ static void run_all(const McScript *s)
     g_assert_true(ran || !s->n_commands);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     g_autoptr(GError) err = NULL;

@@ -8,12 +8,8 @@
  * Checks: an accepted snapshot, written by the tracer that loaded it, is
  * accepted by another tracer. A refused one leaves the tracer unchanged.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/fuzz/fuzz.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static bool load(KtTracer *t, const GByteArray *bytes)
 {

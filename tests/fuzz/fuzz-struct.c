@@ -10,15 +10,11 @@
  * printable; what is shown without a limit of depth adds up to the same with
  * zeros and without.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/types/btf-records.h"
 #include "guest-symbols/types/struct-place.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define TYPES_MAX   32
 #define VA          0xffff888000001ff0ull

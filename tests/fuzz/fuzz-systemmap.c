@@ -3,12 +3,8 @@
  * Fuzz target: any bytes as a System.map: alone, and behind two lines that make
  * them one.
  */
+#include "tests/fuzz/fuzz.h"
 #include "guest-symbols/gs.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const char head[] = "ffffffff81000000 T _stext\n"
                            "ffffffff81001000 T _etext\n";

@@ -11,12 +11,11 @@
  * have the same result as a new one, and recognise a stack only if it has
  * walked exactly that stack.
  */
+#include "tests/fuzz/fuzz.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/kernel/kernel.h"
 #include "guest-symbols/modules/modules.h"
 #include "guest-symbols/orc/orc.h"
-#include <stdlib.h>
-#include <string.h>
 
 #define TEXT 0xffffffff81000000ull
 #define IP_VA 0xffffffff82000000ull
@@ -43,8 +42,6 @@ typedef struct Fuzz {
     Result kept[MAX_KEPT];              /* walks that @u should remember */
     unsigned n_kept;
 } Fuzz;
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const void *stack_page(void *opaque, uint64_t va)
 {

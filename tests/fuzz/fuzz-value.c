@@ -9,17 +9,13 @@
  * has to print the same. Each text has to be printable and short. Last, the
  * input is read as a packed expression.
  */
+#include "tests/fuzz/fuzz.h"
 #include "tests/lib/types-writer.h"
 #include "guest-symbols/arch/arch.h"
 #include "guest-symbols/base/printable.h"
 #include "guest-symbols/types/btf-records.h"
 #include "guest-symbols/types/prototype.h"
 #include "guest-symbols/types/value.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define TYPES_MAX   64
 

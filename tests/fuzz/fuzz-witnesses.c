@@ -7,18 +7,14 @@
  * repeated. Nothing may be read outside it, and offsets must lie in their
  * structs.
  */
+#include "tests/fuzz/fuzz.h"
 #include "guest-symbols/arch/arch.h"
 #include "kalloc-tracer/kernel/witnesses.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define BASE    0xffff888000000000ull
 #define VMEMMAP 0xffffea0000000000ull
 #define BYTES   0x10000
 #define CALLS   256
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static uint8_t memory[BYTES];
 

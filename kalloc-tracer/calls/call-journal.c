@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/base/fields.h"
 #include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/calls/deref-plan.h"
 #include "kalloc-tracer/tracer/frame-ids.h"
@@ -26,6 +27,15 @@
 #define FLAGS (KT_CALL_UNFINISHED | KT_CALL_INJECTED | KT_CALL_IRQ | \
                KT_CALL_IRQ_UNKNOWN | KT_CALL_BEGIN | KT_CALL_END)
 #define MODULE_NAME_MAX 64
+
+static const KtField call_fields[] = {
+    KT_DELTA(KtCall, start_ns), KT_DELTA(KtCall, result),
+    KT_DELTA(KtCall, caller), KT_NUMBER(KtCall, took_ns),
+    KT_NUMBER(KtCall, point), KT_FIXED(KtCall, flags, 1),
+    KT_NUMBER(KtCall, cpu), KT_NUMBER(KtCall, return_cpu),
+    KT_NUMBER(KtCall, rule), KT_UPTO(KtCall, n_args, KT_CALL_ARGS_MAX, NULL),
+    { 0 }
+};
 
 void kt_call_batch_init(KtCallBatch *b)
 {
@@ -48,16 +58,7 @@ static void write_call(KtTracer *t, const KtCallView *v, const KtCall *before,
 {
     const KtCall *call = v->call;
 
-    gs_out_step(out, before->start_ns, call->start_ns);
-    gs_out_step(out, before->result, call->result);
-    gs_out_step(out, before->caller, call->caller);
-    gs_out_varint(out, call->took_ns);
-    gs_out_varint(out, call->point.v);
-    gs_out_u8(out, call->flags);
-    gs_out_varint(out, call->cpu);
-    gs_out_varint(out, call->return_cpu);
-    gs_out_varint(out, call->rule);
-    gs_out_varint(out, call->n_args);
+    kt_fields_pack(call_fields, call, before, out);
     for (unsigned i = 0; i < call->n_args; i++) {
         gs_out_varint(out, v->args[i]);
     }
@@ -246,16 +247,8 @@ static void read_call(KtTracer *t, const GsKernel *k, GsBytes *in,
     uint64_t args[KT_CALL_ARGS_MAX];
     const uint8_t *extra;
 
-    call->start_ns = gs_bytes_step(in, before.start_ns);
-    call->result = gs_bytes_step(in, before.result);
-    call->caller = gs_bytes_step(in, before.caller);
-    call->took_ns = gs_bytes_varint(in, UINT64_MAX);
-    call->point.v = gs_bytes_varint(in, UINT16_MAX);
-    call->flags = gs_bytes_u8(in) & FLAGS;
-    call->cpu = gs_bytes_varint(in, UINT16_MAX);
-    call->return_cpu = gs_bytes_varint(in, UINT16_MAX);
-    call->rule = gs_bytes_varint(in, UINT16_MAX);
-    call->n_args = gs_bytes_varint(in, KT_CALL_ARGS_MAX);
+    kt_fields_unpack(call_fields, call, &before, NULL, in);
+    call->flags &= FLAGS;
     for (unsigned i = 0; i < call->n_args; i++) {
         args[i] = gs_bytes_varint(in, UINT64_MAX);
     }

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/base/fields.h"
 #include "kalloc-tracer/tracer/frame-ids.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -21,6 +22,16 @@
 enum {
     HAS_CONDITION = 1, HAS_VALUE = 2, HAS_MODULE = 4, HAS_TASK = 8,
     EARLY = 16, FORCE = 32, RULE_FLAGS = 63,
+};
+
+static const KtField record_fields[] = {
+    KT_DELTA(KtFaultRecord, us), KT_FIXED(KtFaultRecord, hash, 8),
+    KT_NUMBER(KtFaultRecord, n), KT_NUMBER(KtFaultRecord, times),
+    KT_NUMBER(KtFaultRecord, value), KT_NUMBER(KtFaultRecord, size),
+    KT_NUMBER(KtFaultRecord, flags),
+    KT_UPTO(KtFaultRecord, chance, KT_CHANCE_LIKELY, NULL),
+    KT_UPTO(KtFaultRecord, cut, 1, NULL), KT_NUMBER(KtFaultRecord, cpu),
+    { 0 }
 };
 
 void kt_fault_batch_init(KtFaultBatch *b)
@@ -88,16 +99,7 @@ static void write_record(KtTracer *t, const KtFaultRecord *r,
 {
     bool same = before->function && !strcmp(before->function, r->function);
 
-    gs_out_step(out, before->us, r->us);
-    gs_out_u64(out, r->hash);
-    gs_out_varint(out, r->n);
-    gs_out_varint(out, r->times);
-    gs_out_varint(out, r->value);
-    gs_out_varint(out, r->size);
-    gs_out_varint(out, r->flags);
-    gs_out_u8(out, r->chance);
-    gs_out_u8(out, r->cut);
-    gs_out_varint(out, r->cpu);
+    kt_fields_pack(record_fields, r, before, out);
     gs_out_text(out, same ? "" : r->function);
     for (unsigned i = 0; i < KT_FAULT_ARGS; i++) {
         gs_out_varint(out, r->arg[i]);
@@ -204,16 +206,7 @@ static void read_function(GsBytes *in, KtFaultRecord *r, GStringChunk *names)
 static void read_record(KtTracer *t, const GsKernel *k, GsBytes *in,
                         KtFaultRecord *r, GStringChunk *names)
 {
-    r->us = gs_bytes_step(in, r->us);
-    r->hash = gs_bytes_u64(in);
-    r->n = gs_bytes_varint(in, UINT64_MAX);
-    r->times = gs_bytes_varint(in, UINT64_MAX);
-    r->value = gs_bytes_varint(in, UINT64_MAX);
-    r->size = gs_bytes_varint(in, UINT64_MAX);
-    r->flags = gs_bytes_varint(in, UINT32_MAX);
-    r->chance = gs_bytes_varint(in, KT_CHANCE_LIKELY);
-    r->cut = gs_bytes_varint(in, 1);
-    r->cpu = gs_bytes_varint(in, UINT16_MAX);
+    kt_fields_unpack(record_fields, r, r, NULL, in);
     read_function(in, r, names);
     for (unsigned i = 0; i < KT_FAULT_ARGS; i++) {
         r->arg[i] = gs_bytes_varint(in, UINT64_MAX);

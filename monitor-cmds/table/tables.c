@@ -4,7 +4,7 @@
  *
  * Called by the parser, help, completion and the manual. Read-only; any thread.
  * The functions of the rows are in the rooms above: commands/commands.c runs
- * commands, parse/parse.c parses values of options.
+ * commands, parse/values.c parses values of options.
  */
 #include "monitor-cmds/table/tables.h"
 

@@ -38,8 +38,7 @@ typedef enum McOptionId {
 /**
  * struct McOption - one row of options.def
  * @spelling: as typed; @alt: a second spelling, or NULL
- * @arg: name of the value, NULL for a flag. parse.c has the function that
- *       parses it
+ * @arg: name of the value, NULL for a flag. parse/values.c parses it
  */
 typedef struct McOption {
     const char *spelling;

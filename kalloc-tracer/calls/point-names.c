@@ -19,6 +19,11 @@ struct KtPointNames {
     size_t defined;             /* bytes of packed prototypes of a journal */
 };
 
+/* Hold the lock of @n until the function returns. */
+#define LOCK(n)                                         \
+    g_autoptr(GMutexLocker) locked G_GNUC_UNUSED =      \
+        g_mutex_locker_new(&(n)->lock)
+
 static void clear_name(void *name)
 {
     Name *n = name;
@@ -61,7 +66,7 @@ void kt_point_names_clear(KtPointNames *n)
 
 unsigned kt_point_names_count(KtPointNames *n)
 {
-    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
+    LOCK(n);
 
     return n->names->len;
 }
@@ -69,7 +74,7 @@ unsigned kt_point_names_count(KtPointNames *n)
 uint16_t kt_point_names_intern(KtPointNames *n, const GsKernel *k,
                                const KtFoundFunction *f)
 {
-    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
+    LOCK(n);
     g_autofree char *key = g_strdup_printf("%s@%" PRIx64, f->name, f->va);
     unsigned id = GPOINTER_TO_UINT(g_hash_table_lookup(n->ids, key));
 
@@ -97,7 +102,7 @@ static Name *find(const KtPointNames *n, KtPointId id)
 
 bool kt_point_names_get(KtPointNames *n, KtPointId id, KtPointName *out)
 {
-    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
+    LOCK(n);
     const Name *name = find(n, id);
 
     if (name) {
@@ -109,7 +114,7 @@ bool kt_point_names_get(KtPointNames *n, KtPointId id, KtPointName *out)
 
 GBytes *kt_point_names_packed(KtPointNames *n, KtPointId id)
 {
-    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
+    LOCK(n);
     Name *name = find(n, id);
 
     if (name && name->proto && !name->packed) {
@@ -124,7 +129,7 @@ GBytes *kt_point_names_packed(KtPointNames *n, KtPointId id)
 void kt_point_names_define(KtPointNames *n, KtPointId id,
                            const KtPointName *name, GsBytes packed)
 {
-    g_autoptr(GMutexLocker) locked = g_mutex_locker_new(&n->lock);
+    LOCK(n);
     size_t len = gs_bytes_left(&packed);
     Name *to;
 

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "monitor-cmds/table/near.h"
+
 #define BLANKS " \t\r\n"
 
 void mc_args_init(McArgs *args, const McContext *ctx)
@@ -208,23 +210,72 @@ static bool parse_flags(McArgs *args, const char *word)
     return true;
 }
 
-static bool fail_option(const char *word, GError **errp)
+/* Return the command whose name is in the words before @rest, or in @rest. NULL:
+ * @group (owned by the caller) has the second words of the commands that begin
+ * so. */
+static const McCommand *command_of(const McArgs *args, char **rest,
+                                   char **group)
 {
+    g_autoptr(GPtrArray) words = g_ptr_array_new();
+    const McCommand *c = NULL;
+    unsigned used;
+
+    g_ptr_array_extend(words, args->words, NULL, NULL);
+    for (; *rest; rest++) {
+        if (**rest != '-') {
+            g_ptr_array_add(words, *rest);
+        }
+    }
+    if (words->len) {
+        c = mc_command_find((char **)words->pdata, words->len, &used);
+        *group = c ? NULL : mc_command_group(words->pdata[0]);
+    }
+    return c || *group ? c : &mc_commands[MC_CMD_BLOCKS];
+}
+
+/* Set the error that lists the options of @c, and names the one whose
+ * misspelling @word may be. Return false. */
+static bool fail_options(const McCommand *c, const char *word, GError **errp)
+{
+    g_autofree char *usage = mc_command_usage(c);
+    g_autofree char *options = mc_command_options(c);
     g_autofree char *quoted = mc_quote(word);
-    g_autoptr(GString) list = g_string_new(NULL);
+    g_auto(McNear) near = { .word = word };
+
+    bool misspelt = g_str_has_prefix(word, "--") &&
+                    find_option(word) == MC_OPT__COUNT;
+
+    for (unsigned i = 0; misspelt && i < MC_OPT__COUNT; i++) {
+        if (c->options & 1ull << i) {
+            mc_near_try(&near, mc_options[i].spelling);
+        }
+    }
+    return mc_fail_syntax(errp, "%s: not an option of \"%s\", which takes %s"
+                          "%s%s", quoted, usage, options,
+                          near.best ? "; near: " : "",
+                          near.best ? near.best : "");
+}
+
+/* Report that @words[0] is no option of any command. */
+static bool fail_option(const McArgs *args, char **words, GError **errp)
+{
+    g_autofree char *quoted = mc_quote(*words);
+    g_autofree char *group = NULL;
+    const McCommand *c = command_of(args, words, &group);
 
     for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
         const McOption *o = &mc_options[i];
 
-        if (o->arg && g_str_has_prefix(word, o->spelling)) {
+        if (o->arg && g_str_has_prefix(*words, o->spelling)) {
             return mc_fail_syntax(errp, "%s: no such option; write %s %s with "
                                   "a blank between", quoted, o->spelling,
                                   o->arg);
         }
-        g_string_append_printf(list, " %s", o->spelling);
     }
-    return mc_fail_syntax(errp, "%s: no such option; the options are%s", quoted,
-                          list->str);
+    return c ? fail_options(c, *words, errp) :
+               mc_fail_syntax(errp, "%s: no such option; the command is not "
+                              "complete: its first word is followed by one "
+                              "of: %s", quoted, group);
 }
 
 /* Parse the option words[*i] and its value; set *i to the last word used. */
@@ -235,7 +286,8 @@ static bool parse_option(McArgs *args, char **words, unsigned *i,
     const McOption *o;
 
     if (id == MC_OPT__COUNT) {
-        return parse_flags(args, words[*i]) || fail_option(words[*i], errp);
+        return parse_flags(args, words[*i]) ||
+               fail_option(args, words + *i, errp);
     }
     o = &mc_options[id];
     args->given |= 1ull << id;
@@ -258,17 +310,10 @@ static bool parse_option(McArgs *args, char **words, unsigned *i,
 static bool check_options(const McArgs *args, GError **errp)
 {
     uint64_t wrong = args->given & ~args->command->options;
-    g_autofree char *usage = NULL;
-    g_autofree char *options = NULL;
 
-    if (!wrong) {
-        return true;
-    }
-    usage = mc_command_usage(args->command);
-    options = mc_command_options(args->command);
-    return mc_fail_syntax(errp, "\"%s\": not an option of \"%s\", which takes "
-                          "%s", mc_options[__builtin_ctzll(wrong)].spelling,
-                          usage, options);
+    return !wrong ||
+           fail_options(args->command,
+                        mc_options[__builtin_ctzll(wrong)].spelling, errp);
 }
 
 static bool check_filter(const McArgs *args, GError **errp)

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "monitor-cmds/table/near.h"
+
 #define OPT(id) (1ull << MC_OPT_##id)
 #define OPTS_LINES \
     (OPT(SYMBOLS) | OPT(JSON) | OPT(LIMIT) | OPT(VERBOSE) | OPT(HELP))
@@ -134,53 +136,19 @@ char *mc_command_group(const char *word)
     return s->len ? g_string_free(g_steal_pointer(&s), FALSE) : NULL;
 }
 
-/* Return the number of edits (insert, delete, replace, swap neighbours) between
- * two short words. */
-static unsigned edits(const char *a, const char *b)
-{
-    enum { MAX = 16 };
-    unsigned d[MAX + 1][MAX + 1];
-    size_t n = strlen(a);
-    size_t m = strlen(b);
-
-    if (n > MAX || m > MAX) {
-        return MAX;
-    }
-    for (size_t i = 0; i <= n; i++) {
-        for (size_t j = 0; j <= m; j++) {
-            if (!i || !j) {
-                d[i][j] = i + j;
-                continue;
-            }
-            d[i][j] = MIN(MIN(d[i - 1][j], d[i][j - 1]) + 1,
-                          d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-                a[i - 2] == b[j - 1]) {
-                d[i][j] = MIN(d[i][j], d[i - 2][j - 2] + 1);
-            }
-        }
-    }
-    return d[n][m];
-}
-
 const char *mc_command_near(const char *word)
 {
+    g_auto(McNear) near = { .word = word };
     const char *best = NULL;
-    unsigned least = 3;
 
     for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
         const char *w = mc_commands[i].word;
-        size_t len = w ? strcspn(w, " ") : 0;
-        g_autofree char *first = g_strndup(w, len);
-        unsigned e;
+        g_autofree char *first = w ? g_strndup(w, strcspn(w, " ")) : NULL;
+        unsigned before = near.best ? near.edits : UINT_MAX;
 
-        if (!w) {
-            continue;
-        }
-        e = edits(word, first);
-        if (e < least && e < len) {
-            least = e;
-            best = w;
+        if (w) {
+            mc_near_try(&near, first);
+            best = near.best && near.edits < before ? w : best;
         }
     }
     return best;

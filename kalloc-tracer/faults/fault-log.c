@@ -172,14 +172,45 @@ char *kt_fault_spec_command(const KtFaultSpec *spec)
                        spec->action, spec->times);
 }
 
+/* Return true if the parenthesis at text[0] is closed at text[len - 1]. */
+static bool is_in_parentheses(const char *text, size_t len)
+{
+    int depth = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        depth += (text[i] == '(') - (text[i] == ')');
+        if (depth <= 0) {
+            return i && i + 1 == len;
+        }
+    }
+    return false;
+}
+
+/* Return true if @had is @call, or "(CONDITION) && " and @call: the condition
+ * of a command that was made here, for the same call. */
+static bool selects_call(const char *had, const char *call)
+{
+    size_t len = strlen(had), end = strlen(call);
+    const size_t join = strlen(" && ");
+
+    if (!g_str_has_suffix(had, call)) {
+        return false;
+    }
+    len -= end;
+    return !len || (len > join && !strncmp(had + len - join, " && ", join) &&
+                    is_in_parentheses(had, len - join));
+}
+
 /* The rule's own condition stays: n counts the calls that get to it. */
 char *kt_fault_command(const KtFaultRecord *r)
 {
     const char *had = r->spec->condition;
-    g_autofree char *condition = g_strdup_printf(
-        "%s%s%sstackid == 0x%016" G_GINT64_MODIFIER "x && n == %"
-        G_GUINT64_FORMAT, had ? "(" : "", had ? had : "", had ? ") && " : "",
+    g_autofree char *call = g_strdup_printf(
+        "stackid == 0x%016" G_GINT64_MODIFIER "x && n == %" G_GUINT64_FORMAT,
         r->hash, r->n);
+    g_autofree char *condition =
+        !had ? g_strdup(call) : selects_call(had, call) ? g_strdup(had) :
+        g_strdup_printf("(%s) && %s", had, call);
     KtFaultAction action = r->action == KT_FAULT_DO_STOP ? r->action :
                                                           KT_FAULT_DO_FAIL;
 

@@ -206,10 +206,12 @@ FAULT_TEST(records, "/fault-rules/records")
     g_assert_cmpstr(r.spec->what, ==, "kmalloc");
 }
 
-/* The condition of a record's command selects that call, and no other. */
+/* The condition of a record's command selects that call, and no other. The
+ * command of the call that it repeats is the same again. */
 FAULT_TEST(commands_repeat, "/fault-rules/commands-repeat")
 {
-    g_autofree char *got = NULL, *command = NULL, *again = NULL;
+    g_autofree char *got = NULL, *command = NULL, *again = NULL, *twice = NULL;
+    bool full;
     const char *condition;
     KtFaultRecord r;
 
@@ -226,6 +228,11 @@ FAULT_TEST(commands_repeat, "/fault-rules/commands-repeat")
         g_assert_cmpint(again[i], ==, i + 1 == r.n ? 'F' : '.');
         g_assert_true(again[i] == '.' || got[i] == 'F');
     }
+    g_assert_true(kt_faults_log(w->t, kt_faults_log_count(w->t, &full) - 1,
+                                &r));
+    twice = kt_fault_command(&r);
+    g_assert_true(g_str_has_prefix(twice, command));
+    g_assert_cmpstr(twice + strlen(command), ==, "' --times 1");
 }
 
 FAULT_TEST(only_logged, "/fault-rules/only-logged")

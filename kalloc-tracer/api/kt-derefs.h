@@ -65,5 +65,9 @@ void kt_call_foreach_deref(KtTracer *t, const KtCallView *view,
  * Returns: false if no function can have this condition.
  */
 bool kt_condition_check(const char *text, GError **errp);
+/** kt_condition_waits() - (owned, nullable) List the modules that stack(),
+ *  caller() and mod() of a condition name and that are not loaded, with ", "
+ *  between them; NULL: none. Any thread. */
+char *kt_condition_waits(const char *text, const GsKernel *k);
 
 #endif /* KT_API_DEREFS_H */

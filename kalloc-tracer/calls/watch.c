@@ -106,7 +106,9 @@ static bool compile(KtWatch *w, const KtWatchSpec *spec, const GsKernel *k,
 {
     g_autoptr(GPtrArray) protos = g_ptr_array_new_with_free_func(
         (GDestroyNotify)gs_prototype_free);
-    KtCallFunctions functions = { .protos = protos, .pending = !k };
+    KtCallFunctions functions = {
+        .protos = protos, .pending = !k, .kernel = k,
+    };
 
     return (!spec->condition && !spec->derefs) ||
            (find_functions(&functions, k, spec->functions, errp) &&

@@ -60,11 +60,14 @@ typedef enum KtCallWhen {
  * @protos: (owned) GsPrototype of those that have one
  * @pending: a kernel or a module is missing, so there may be more functions
  * @why_not: (static, nullable) why a function has no prototype
+ * @kernel: (borrowed, nullable) has the functions that stack() and caller()
+ *          may name; NULL: any name is accepted
  */
 typedef struct KtCallFunctions {
     GPtrArray *protos;
     bool pending;
     const char *why_not;
+    const GsKernel *kernel;
 } KtCallFunctions;
 
 /** struct KtCallName - a name of an argument. @var: the variable of that name,

@@ -5,6 +5,7 @@
 
 #include "kalloc-tracer/api/kt-derefs.h"
 #include "kalloc-tracer/conditions/call-condition.h"
+#include "kalloc-tracer/conditions/code-names.h"
 
 enum {
     FAULT = 1 << KT_CALL_AT_FAULT,
@@ -214,16 +215,40 @@ static int add_cache(KtCallCondition *c, const char *arg)
     return c->caches->len - 1;
 }
 
+/* (nullable) Return the module that a stack rule is about. */
+static const char *find_module(const Function *f, const char *arg)
+{
+    if (f->kind == KT_STACK_CALLER_MODULE) {
+        return arg;
+    }
+    return f->kind == KT_STACK_FRAME && g_str_has_prefix(arg, "mod:") ?
+           arg + strlen("mod:") : NULL;
+}
+
+static int add_stack_rule(const Compiler *k, const Function *f,
+                          const char *arg, char **why)
+{
+    const char *module = find_module(f, arg);
+    g_autofree char *name = module ? kt_code_module(module, strlen(module)) :
+                                     kt_code_function(arg);
+
+    *why = k->f->kernel && !module ? kt_code_missing(k->f->kernel, name) :
+                                     NULL;
+    return *why ? -1 :
+           kt_stack_rules_add(k->c->stacks, module &&
+                              f->kind == KT_STACK_FRAME ? KT_STACK_MODULE :
+                                                          f->kind, name);
+}
+
 /* Return the number of the function's variable, -1: there is none. */
-static int add_call(KtCallCondition *c, const Function *f, const char *arg,
+static int add_call(const Compiler *k, const Function *f, const char *arg,
                     char **why)
 {
-    bool module = f->kind == KT_STACK_FRAME && g_str_has_prefix(arg, "mod:");
+    KtCallCondition *c = k->c;
 
     switch (f->base) {
     case KT_CALL_STACK_RULE:
-        return kt_stack_rules_add(c->stacks, module ? KT_STACK_MODULE : f->kind,
-                                  module ? arg + 4 : arg);
+        return add_stack_rule(k, f, arg, why);
     case KT_CALL_TASK_NAME:
         return kt_task_filter_add_name(c->tasks, arg);
     case KT_CALL_TASK_CHILD:
@@ -243,7 +268,7 @@ static bool call(void *opaque, const char *function, const char *arg,
     if (!f || (f->base == KT_CALL_CACHE && k->when != KT_CALL_AT_FAULT)) {
         return false;
     }
-    at = add_call(k->c, f, arg, why);
+    at = add_call(k, f, arg, why);
     if (at < 0 && !*why) {
         *why = g_strdup("fewer of these in one condition");
     }
@@ -332,6 +357,58 @@ static bool call_any(void *opaque, const char *function, const char *arg,
 {
     *out = (KtConditionName) { .var = 0 };
     return find_function(function);
+}
+
+/** struct Waits - a search; @list: names of modules that are not loaded */
+typedef struct Waits {
+    const GsKernel *k;
+    GPtrArray *list;
+} Waits;
+
+static bool find_no_matter(void *opaque, const char *name, KtConditionName *out)
+{
+    *out = (KtConditionName) { .var = 0 };
+    return true;
+}
+
+static void add_waiting(Waits *w, const char *module)
+{
+    if (!kt_code_is_loaded(w->k, module) &&
+        !g_ptr_array_find_with_equal_func(w->list, module, g_str_equal, NULL)) {
+        g_ptr_array_add(w->list, g_strdup(module));
+    }
+}
+
+static bool call_waits(void *opaque, const char *function, const char *arg,
+                       KtConditionName *out, char **why)
+{
+    const Function *f = find_function(function);
+
+    *out = (KtConditionName) { .var = 0 };
+    if (f && f->base == KT_CALL_STACK_RULE) {
+        const char *module = find_module(f, arg);
+        g_autofree char *name = module ? kt_code_module(module,
+                                                        strlen(module)) :
+                                         kt_code_function(arg);
+        char *colon = module ? NULL : strchr(name, ':');
+
+        if (module || colon) {
+            *(colon ? colon : name + strlen(name)) = 0;
+            add_waiting(opaque, name);
+        }
+    }
+    return true;
+}
+
+char *kt_condition_waits(const char *text, const GsKernel *k)
+{
+    g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(KtCondition) c = kt_condition_new(text, &(KtConditionNames) {
+        .find = find_no_matter, .call = call_waits,
+        .opaque = &(Waits) { k, list } }, NULL);
+
+    g_ptr_array_add(list, NULL);
+    return c && list->len > 1 ? g_strjoinv(", ", (char **)list->pdata) : NULL;
 }
 
 bool kt_condition_check(const char *text, GError **errp)

@@ -234,7 +234,7 @@ static bool copy_word(Parser *p, const char *from, size_t len,
 
 static bool is_argument_char(char c)
 {
-    return is_word_char(c) || (c && strchr(".:*?-", c));
+    return is_word_char(c) || (c && strchr(".:*?-[]", c));
 }
 
 /* Parse the argument behind a "(", and the ")". */

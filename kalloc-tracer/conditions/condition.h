@@ -9,7 +9,7 @@
  *     unary   = { "!" | "~" | "-" | "+" } primary
  *     primary = number | name | name "(" argument ")" | "(" expr ")"
  *     number  = decimal or 0x..., with k (1024) or M (1024 * 1024) behind it
- *     argument = "text" or a word of letters, digits, "_.:*?-"
+ *     argument = "text" or a word of letters, digits, "_.:*?-[]"
  *
  * "=" means "==", since nothing can be assigned. Values are int64_t and wrap.
  * A shift uses the low 6 bits of its count; ">>" copies the sign. "&&", "||"

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "kalloc-tracer/conditions/code-names.h"
+
 #define FNV_OFFSET  0xcbf29ce484222325ull
 #define FNV_PRIME   0x100000001b3ull
 #define CUT_MARK    0x6375742e2e2eull       /* "cut..." */
@@ -126,9 +128,9 @@ static bool matches(const Rule *rule, const GsSymbol *sym, bool first)
 {
     switch (rule->kind) {
     case KT_STACK_CALLER:
-        return first && !strcmp(sym->name, rule->name);
+        return first && kt_code_matches(rule->name, sym);
     case KT_STACK_FRAME:
-        return !strcmp(sym->name, rule->name);
+        return kt_code_matches(rule->name, sym);
     case KT_STACK_CALLER_MODULE:
         return first && sym->module && !strcmp(sym->module, rule->name);
     case KT_STACK_SET:

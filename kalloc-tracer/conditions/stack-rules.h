@@ -4,6 +4,7 @@
  * which a stack is known in all runs.
  *
  *     stack(f)        some frame is in function f
+ *     stack(m:f)      some frame is in function f of module m
  *     stack("mod:m")  some frame is in module m
  *     caller(f)       the first frame, the direct caller, is in function f
  *     mod("m")        the direct caller is in module m
@@ -76,9 +77,9 @@ KtStackRules *kt_stack_rules_new(KtBudget *budget, KtMemoryPart part);
 void kt_stack_rules_free(KtStackRules *r);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtStackRules, kt_stack_rules_free)
 
-/** kt_stack_rules_add() - Add a rule. @name: (copied) of a function or a
- *  module. Returns: its number, the same for the same rule; -1: there are
- *  KT_STACK_RULES_MAX already. */
+/** kt_stack_rules_add() - Add a rule. @name: (copied) of a module, or of a
+ *  function, as kt_code_function() returns it. Returns: its number, the same
+ *  for the same rule; -1: there are KT_STACK_RULES_MAX already. */
 int kt_stack_rules_add(KtStackRules *r, KtStackRuleKind kind,
                        const char *name);
 

@@ -164,10 +164,10 @@ static bool fail(GError **errp, const char *format, ...)
     return false;
 }
 
-static bool set_condition(KtRule *r, GError **errp)
+static bool set_condition(KtRule *r, const GsKernel *k, GError **errp)
 {
     g_autoptr(GPtrArray) protos = g_ptr_array_new();
-    const KtCallFunctions functions = { .protos = protos };
+    const KtCallFunctions functions = { .protos = protos, .kernel = k };
     KtCallCondition *c = r->condition;
 
     r->inner = kt_stack_rules_add_set(c->stacks, r->faults->allocators);
@@ -320,7 +320,7 @@ KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
     kt_rule_find_functions(r, k);
     set_task(r);
     if (!check_exists(r, k, errp) || !set_value(r, errp) ||
-        !set_condition(r, errp) || !check_functions(r, k, errp)) {
+        !set_condition(r, k, errp) || !check_functions(r, k, errp)) {
         kt_fault_rule_free(r);
         return NULL;
     }

@@ -310,6 +310,18 @@ static bool find_request(const KtWatchInfo *info, void *opaque)
     return info->id != want->id;
 }
 
+void mc_remark_waits(McOut *out, const char *condition)
+{
+    const GsKernel *k = mc_symbols(out->ctx);
+    g_autofree char *modules = condition && k ?
+                               kt_condition_waits(condition, k) : NULL;
+
+    if (modules) {
+        mc_remarkf(out, "the condition waits for modules that are not loaded: "
+                   "%s", modules);
+    }
+}
+
 bool mc_cmd_calls_add(McOut *out, const McArgs *args, GError **errp)
 {
     const KtWatchSpec spec = {
@@ -336,6 +348,7 @@ bool mc_cmd_calls_add(McOut *out, const McArgs *args, GError **errp)
                   info.n_points ? "" : ctx->kernel_found ?
                   "; the module is not loaded yet" :
                   "; the kernel is not known yet");
+    mc_remark_waits(out, spec.condition);
     return true;
 }
 

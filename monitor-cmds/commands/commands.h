@@ -57,6 +57,10 @@ bool mc_whatis_pointer(const KtAddress *w, GString *to);
 /** mc_range_text() - return (owned) " at <va>" or " in <va>-<va>" */
 char *mc_range_text(const McRange *r);
 
+/** mc_remark_waits() - remark that a condition (nullable) names modules that
+ *  are not loaded (calls.c) */
+void mc_remark_waits(McOut *out, const char *condition);
+
 /* ---- guest access -------------------------------------------------------- */
 
 /** mc_vm() - return (borrowed) the VM for the command @word, or NULL and an

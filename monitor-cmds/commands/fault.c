@@ -150,6 +150,7 @@ bool mc_cmd_fault_add(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     mc_print(out, &added_object, &(AddedRow) { id, command });
+    mc_remark_waits(out, spec.condition);
     return true;
 }
 

@@ -392,7 +392,8 @@ def one_fault(w, name, what, command=None):
 
 
 def kf_name(w):
-    one_fault(w, 'name', "kmalloc --if 'caller(kf_register)' --times 1")
+    one_fault(w, 'name',
+              "kmalloc --if 'caller(kf_name:kf_register)' --times 1")
     found = leaks(w, 'name')
     assert len(found) == 1, found
     assert any('dev_set_name' in f for f in found[0]['alloc_symbols']), found
@@ -400,13 +401,15 @@ def kf_name(w):
 
 def kf_loop(w):
     for n, left in (1, 0), (3, 2):
-        one_fault(w, 'loop', f"kmalloc --if 'caller(kf_fill) && n == {n}'")
+        one_fault(w, 'loop', "kmalloc --if 'caller(kf_loop:kf_fill) && "
+                  f"n == {n}'")
         found = leaks(w, 'loop')
         assert len(found) == left, f'n = {n}: {found}'
 
 
 def kf_null(w):
-    text = one_fault(w, 'null', "kmalloc --if 'caller(kf_set)' --times 1",
+    text = one_fault(w, 'null',
+                     "kmalloc --if 'caller(kf_null:kf_set)' --times 1",
                      load_breaking)
     # riscv64: 'kernel access to user memory ... at virtual address 00...0c'.
     assert re.search('NULL pointer|paging request|address 0+c$', text, re.M), \
@@ -415,7 +418,8 @@ def kf_null(w):
 
 
 def kf_swallow(w):
-    text = one_fault(w, 'swallow', "kmalloc --if 'caller(kf_add_part)'",
+    text = one_fault(w, 'swallow',
+                     "kmalloc --if 'caller(kf_add_part[kf_swallow])'",
                      load_breaking)
     assert 'BUG' not in text, text
     text = unload(w, 'swallow')
@@ -423,15 +427,16 @@ def kf_swallow(w):
 
 
 def kf_errptr(w):
-    text = one_fault(w, 'errptr', "kmalloc --if 'caller(kf_make)' --times 1",
+    text = one_fault(w, 'errptr',
+                     "kmalloc --if 'caller(kf_errptr:kf_make)' --times 1",
                      load_breaking)
     assert 'fffffffffffffff4' in text, text
 
 
 def kf_double(w):
     before = len(errors(w, 'double-free'))
-    one_fault(w, 'double', "kmalloc --if 'caller(kf_create_groups) && "
-              "size > 8k' --times 1", load_breaking)
+    one_fault(w, 'double', "kmalloc --if 'size > 8k && "
+              "caller(kf_double:kf_create_groups)' --times 1", load_breaking)
     found = errors(w, 'double-free')
     assert len(found) == before + 1, found
 
@@ -446,7 +451,7 @@ def kf_put(w):
 
 def kf_good(w):
     for part in 'first', 'second', 'third':
-        text = one_fault(w, 'good', f"kmalloc --if 'caller(kf_{part})'")
+        text = one_fault(w, 'good', f"kmalloc --if 'caller(kf_good:kf_{part})'")
         assert not re.search('BUG|Oops|WARNING', text), text
         assert not leaks(w, 'good')
     insmod(w, 'good')
@@ -456,7 +461,7 @@ def kf_good(w):
 
 def kf_retry(w):
     """It hangs as long as the rule is there."""
-    number = w.add("kmalloc --if 'caller(kf_try)'")
+    number = w.add("kmalloc --if 'caller(kf_retry:kf_try)'")
     w.guest.shell('(insmod /share/kf_retry.ko &); sleep 2')
     one = w.rule(number)['done']
     w.guest.shell('sleep 1')

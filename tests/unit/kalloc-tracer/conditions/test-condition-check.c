@@ -10,6 +10,7 @@ TEST(good, "/condition-check/good")
     static const char *const texts[] = {
         "1", "!in_init && rnd100 < 20", "any_argument = 3 || times % 3 = 0",
         "size > 4k && flags & GFP_ATOMIC", "cap = CAP_SYS_ADMIN",
+        "stack(m:foo) || caller(foo[m])",
         "stack(foo) && mod(\"m\") && task(sh*) && child(12)",
         "(caller_address < 0xfe2ab8d0) || (caller_address > 0xfe2ab970)",
     };

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "kalloc-tracer/api/kt-derefs.h"
 #include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/tracer/tracer.h"
 #include "tests/lib/fault-calls.h"
@@ -29,6 +30,7 @@ TEST(conditions, "/fault-rules/conditions")
         { "size > 320", "..." }, { "flags == GFP_KERNEL", "FFF" },
         { "times == 1", "F.." }, { "times % 3 = 0", "..F..F" },
         { "n == 2", ".F." }, { "n % 2 == 0", ".F.F" }, { "in_init", "..." },
+        { "caller(ka_test:alloc)", "FFF" }, { "stack(alloc[ka-test])", "FFF" },
         { "caller(alloc)", "FFF" }, { "caller(do_work)", "..." },
         { "stack(do_work)", "FFF" }, { "mod(\"ka_test\")", "FFF" },
         { "stack(\"mod:ka_test\")", "FFF" }, { "pid == 7", "FFF" },
@@ -94,6 +96,41 @@ FAULT_TEST(numbers_of_stacks, "/fault-rules/numbers-of-stacks")
     other = fault_calls(w, 64);
     g_assert_cmpstr(one, ==, two);
     g_assert_cmpstr(one, !=, other);
+}
+
+/* A function of a module that is not loaded yet is known when it is loaded. */
+FAULT_TEST(code_names, "/fault-rules/code-names")
+{
+    static const char *const bad[][2] = {
+        { "stack(do_wrk)", "column 7: stack(): expected a function of this "
+          "kernel or of a loaded module, which have no 'do_wrk'; one of "
+          "another module is MODULE:do_wrk; did you mean do_work?" },
+        { "1 && caller(ka-test:aloc)", "column 13: caller(): expected a "
+          "function of module ka_test, which has no 'aloc'; did you mean "
+          "ka_test:alloc?" },
+        { "stack(system_state)", "which have no 'system_state'" },
+    };
+    GsModuleSymbol sym = { 0xffffffffc0100000, "work", 't' };
+    g_autofree char *waits =
+        kt_condition_waits("stack(la-ter:work) || mod(\"la_ter\") || "
+                           "caller(work[next]) || stack(ka_test:alloc) || "
+                           "stack(\"mod:more\") || unknown == 3", w->k);
+
+    g_assert_cmpstr(waits, ==, "la_ter, next, more");
+    g_assert_null(kt_condition_waits("n == 1 || caller(alloc)", w->k));
+    for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autoptr(GError) err = NULL;
+
+        g_assert_cmpuint(kt_faults_add(w->t, w->k, &(KtFaultSpec) {
+            .what = "kmalloc", .condition = bad[i][0] }, &err), ==, 0);
+        g_assert_nonnull(strstr(err->message, bad[i][1]));
+    }
+    fault_add(w, "caller(la-ter:work)");
+    g_assert_false(fault_call(w, 0));
+    gs_kernel_add_module_data(w->k, 0xffff888000001000, "la_ter", sym.va,
+                              0x1000, &sym, 1, 0, NULL, NULL, 0, NULL);
+    g_assert_false(fault_call(w, 0));
+    g_assert_true(fault_call(w, sym.va + 0x10));
 }
 
 /* ---- filters and refusals ----------------------------------------------- */

@@ -54,7 +54,8 @@ const char *kt_fault_chance_name(KtFaultChance chance);
 /**
  * struct KtFaultSpec - a rule, as the user gives it; all borrowed
  * @what: a point ("kmalloc"), a set ("@mutex"), or a function ("device_add",
- *        "module:func")
+ *        "module:func", "func[module]"). A function that the kernel has not is
+ *        that of the one loaded module that has it
  * @condition: (nullable) see conditions/condition.h
  * @value: (nullable) what the call returns, an expression of constants; NULL:
  *         what the function's type or the table says

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "kalloc-tracer/calls/function-sets.h"
+#include "kalloc-tracer/calls/point-match.h"
+#include "kalloc-tracer/conditions/code-names.h"
 #include "kalloc-tracer/faults/faults-internal.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -243,13 +245,23 @@ static bool check_set(const KtRule *r, GError **errp)
                 "functions that return nothing", what);
 }
 
+static bool check_module(const char *what, const GsKernel *k, GError **errp)
+{
+    g_autofree char *expected = kt_code_missing(k, what);
+
+    return !expected || fail(errp, "%s: expected %s", what, expected);
+}
+
 static bool check_function(const char *what, const GsKernel *k, GError **errp)
 {
     g_auto(GStrv) near = NULL;
     g_autofree char *list = NULL;
     GsSymbol sym;
 
-    if (!k || strchr(what, ':') || gs_kernel_lookup(k, what, &sym)) {
+    if (k && strchr(what, ':')) {
+        return check_module(what, k, errp);
+    }
+    if (!k || gs_kernel_lookup(k, what, &sym)) {
         return true;
     }
     near = gs_kernel_suggest(k, what, 3);
@@ -308,6 +320,77 @@ static bool check_functions(const KtRule *r, const GsKernel *k, GError **errp)
     return true;
 }
 
+/* ---- functions of modules ------------------------------------------------ */
+
+/* (owned) List those of @found whose name is @name, without doubles. */
+static GPtrArray *names_in_modules(const GArray *found, const char *name)
+{
+    GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
+
+    for (unsigned i = 0; i < found->len; i++) {
+        const KtFoundFunction *f = &g_array_index(found, KtFoundFunction, i);
+        char *full = f->module && !strcmp(f->name, name) ?
+                     g_strdup_printf("%s:%s", f->module, name) : NULL;
+
+        if (full && g_ptr_array_find_with_equal_func(list, full, g_str_equal,
+                                                     NULL)) {
+            g_clear_pointer(&full, g_free);
+        }
+        if (full) {
+            g_ptr_array_add(list, full);
+        }
+    }
+    return list;
+}
+
+static bool kernel_has(const GsKernel *k, const char *name)
+{
+    GsSymbol sym;
+
+    return gs_kernel_lookup(k, name, &sym) && !sym.module;
+}
+
+/* Return true if @what can only be a function of a module. */
+static bool is_of_module(const char *what, const GsKernel *k)
+{
+    return !strpbrk(what, ":*?,@") && !kt_fault_point_known(what) &&
+           !kernel_has(k, what);
+}
+
+/* Write the module to the name of a function that only one module has. */
+static bool add_module(KtFaultSpec *s, const GsKernel *k, GError **errp)
+{
+    g_autoptr(GArray) found = kt_found_functions_new();
+    g_autoptr(GPtrArray) names = NULL;
+    g_autofree char *list = NULL;
+
+    if (!k || !is_of_module(s->what, k) ||
+        !kt_point_match(k, s->what, found, NULL)) {
+        return true;
+    }
+    names = names_in_modules(found, s->what);
+    if (names->len == 1) {
+        g_free((char *)s->what);
+        s->what = g_strdup(names->pdata[0]);
+    } else if (names->len) {
+        g_ptr_array_add(names, NULL);
+        list = g_strjoinv(", ", (char **)names->pdata);
+        return fail(errp, "%s: several modules have this function; name one: "
+                    "%s", s->what, list);
+    }
+    return true;
+}
+
+static bool find_name(KtFaultSpec *s, const GsKernel *k, GError **errp)
+{
+    char *what = *s->what == '@' ? g_strdup(s->what) :
+                                   kt_code_function(s->what);
+
+    g_free((char *)s->what);
+    s->what = what;
+    return add_module(s, k, errp);
+}
+
 KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
                     GError **errp)
 {
@@ -317,6 +400,10 @@ KtRule *kt_rule_new(KtFaults *f, const GsKernel *k, const KtFaultSpec *spec,
     r->spec = kt_fault_spec_copy(spec);
     r->condition = kt_call_condition_new(f->budget, KT_MEM_FAULTS,
                                          sizeof(KtRuleCount));
+    if (!find_name(r->spec, k, errp)) {
+        kt_fault_rule_free(r);
+        return NULL;
+    }
     kt_rule_find_functions(r, k);
     set_task(r);
     if (!check_exists(r, k, errp) || !set_value(r, errp) ||

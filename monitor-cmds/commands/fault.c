@@ -134,13 +134,38 @@ static const McObject added_object = MC_LINE_OBJECT("fault_added",
     MC_COLUMN(AddedRow, command, TEXT, "%", "the command that adds it"));
 MC_OBJECTS(mc_fault_add_objects, &added_object);
 
+/** struct Added - a search; @command: (owned, nullable) of rule @id */
+typedef struct Added {
+    uint32_t id;
+    char *command;
+} Added;
+
+static bool find_added(const KtFaultRule *rule, void *opaque)
+{
+    Added *a = opaque;
+
+    if (rule->id == a->id) {
+        a->command = kt_fault_spec_command(&rule->spec);
+    }
+    return !a->command;
+}
+
+/* Print the rule as it is now: it can have the name of a module. */
+static void print_added(McOut *out, uint32_t id)
+{
+    Added a = { id, NULL };
+
+    kt_faults_foreach(out->ctx->tracer, find_added, &a);
+    mc_print(out, &added_object, &(AddedRow) { id, a.command });
+    g_free(a.command);
+}
+
 bool mc_cmd_fault_add(McOut *out, const McArgs *args, GError **errp)
 {
     const KtBlockSpec *f = &args->filter.spec;
     g_autofree char *task =
         f->has_pid ? g_strdup_printf("%" PRIu64, f->pid) : g_strdup(f->task);
     KtFaultSpec spec = spec_of(args, task);
-    g_autofree char *command = kt_fault_spec_command(&spec);
     uint32_t id;
 
     id = may_change(out, errp) && may_do(out, spec.action, errp) ?
@@ -149,7 +174,7 @@ bool mc_cmd_fault_add(McOut *out, const McArgs *args, GError **errp)
     if (!id) {
         return false;
     }
-    mc_print(out, &added_object, &(AddedRow) { id, command });
+    print_added(out, id);
     mc_remark_waits(out, spec.condition);
     return true;
 }

@@ -211,6 +211,55 @@ TEST(panics, "/fault-rules/panics")
     g_assert_true(fault_call_at(w, TEXT + 0x8000, 0, &value));
 }
 
+/* Copy the words of the newest rule; the callback of a walk. */
+static bool copy_command(const KtFaultRule *rule, void *opaque)
+{
+    g_free(*(char **)opaque);
+    *(char **)opaque = kt_fault_spec_command(&rule->spec);
+    return true;
+}
+
+static void expect_rule(FaultWorld *w, const char *what, const char *command)
+{
+    g_autofree char *got = NULL;
+
+    fault_add_spec(w, &(KtFaultSpec) { .what = what, .value = "-12" });
+    kt_faults_foreach(w->t, copy_command, &got);
+    g_assert_cmpstr(got, ==, command);
+    g_assert_cmpuint(fault_rule(w).n_functions, ==, 1);
+    fault_clear(w);
+}
+
+static void refused(FaultWorld *w, const char *what, const char *why)
+{
+    g_autoptr(GError) err = NULL;
+
+    g_assert_cmpuint(kt_faults_add(w->t, w->k, &(KtFaultSpec) {
+        .what = what, .value = "-12" }, &err), ==, 0);
+    g_assert_cmpstr(err->message, ==, why);
+}
+
+/* A function of a module needs no module if only one has it. */
+FAULT_TEST(functions_of_modules, "/fault-rules/functions-of-modules")
+{
+    const GsModuleSymbol syms[] = {
+        { 0xffffffffc0100000, "alloc", 't' },
+        { 0xffffffffc0100100, "do_work", 't' },
+    };
+
+    expect_rule(w, "alloc", "ka fault add ka_test:alloc --return -12");
+    expect_rule(w, "alloc[ka-test]", "ka fault add ka_test:alloc --return -12");
+    expect_rule(w, "ka-test:alloc", "ka fault add ka_test:alloc --return -12");
+    refused(w, "ka-test:aloc", "ka_test:aloc: expected a function of module "
+            "ka_test, which has no 'aloc'; did you mean ka_test:alloc?");
+    gs_kernel_add_module_data(w->k, 0xffff888000001000, "other", syms[0].va,
+                              0x1000, syms, 2, 0, NULL, NULL, 0, NULL);
+    expect_rule(w, "do_work", "ka fault add do_work --return -12");
+    refused(w, "alloc", "alloc: several modules have this function; name one: "
+            "ka_test:alloc, other:alloc");
+    expect_rule(w, "later:alloc", "ka fault add later:alloc --return -12");
+}
+
 /* ---- the log ------------------------------------------------------------ */
 
 FAULT_TEST(records, "/fault-rules/records")

@@ -89,6 +89,8 @@ typedef enum GsSpinlock {
  * @frames: how frame records are walked
  * @code_frames: (nullable) how callers are found by code, where no record is
  * @cfi: makes call frame information of code
+ * @saved: registers in the words of struct pt_regs (uapi/asm/ptrace.h), by
+ *         gdb's names; "": none that gdb has; NULL ends them
  */
 typedef struct GsArch {
     const char *name;
@@ -125,6 +127,7 @@ typedef struct GsArch {
     const struct GsFrameRules *frames;
     const struct GsCodeRules *code_frames;
     const struct GsCfiMaker *cfi;
+    const char *const *saved;
 } GsArch;
 
 /** gs_arch_find() - (static, nullable) find a row by QEMU's name. */

@@ -69,6 +69,16 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(GsUnwinder, gs_unwinder_free)
 GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
                  void *opaque, uint64_t *frames, unsigned max, unsigned *n);
 
+/** gs_unwind_saved() - find the registers of code that an exception interrupted
+ * @frames: (out) room for @max frames, which are walked as gs_unwind() does
+ *
+ * Returns: the address of the struct pt_regs that frame @max was interrupted
+ * with, as GsArch.saved describes it; 0: that frame is none of such code, or
+ * there is none.
+ */
+uint64_t gs_unwind_saved(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                         void *opaque, uint64_t *frames, unsigned max);
+
 /** General registers of arm64 and riscv64, x0 and so on, by DWARF's numbers. */
 #define GS_GENERAL_REGS 32
 

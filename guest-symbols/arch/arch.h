@@ -41,7 +41,8 @@ const GsArch *gs_arch_of_symbols(const GsSymtab *tab);
     X(may_touch_objects, may_touch_objects) \
     X(modifies_memory, modifies_memory) X(spinlock, spinlock) \
     X(return_key, return_key) X(frames, frames) X(cfi, cfi) \
-    X(direct_maps, direct_maps) X(code_constant, code_constant)
+    X(direct_maps, direct_maps) X(code_constant, code_constant) \
+    X(saved, saved)
 
 #define GS_NO_MEMBER(id, member) \
     void gs_arch_without_##id(void) \

@@ -443,10 +443,11 @@ static uint64_t second_pc(GsUnwinder *u, Walk *w, const ShortEntry *e)
     return e && read_word(w, w->sp + e->sp_off - 8, &pc) ? pc : 0;
 }
 
-GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
-                 void *opaque, uint64_t *frames, unsigned max, unsigned *n)
+/* Walks at most @max frames, from @regs. If it stops at @max, @w is at the next
+ * frame. */
+static GsStop unwind(GsUnwinder *u, Walk *w, const GsRegs *regs,
+                     uint64_t *frames, unsigned max, unsigned *n)
 {
-    Walk w = begin(u, regs, page, opaque);
     GsOrcRule rule = null_call_rule;
     const ShortEntry *e = NULL;
     GsStop stop = GO_ON;
@@ -456,24 +457,42 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
         return GS_STOP_DEPTH;
     }
     u->cursor = gs_return_cursor(regs->task);
-    gs_trail_begin(&u->trail, &w);
+    gs_trail_begin(&u->trail, w);
     if (regs->ip && !u->by_frames) {
-        e = short_for(u, &w);
+        e = short_for(u, w);
         if (!e) {
-            stop = rule_other(u, &w, &e, &rule);
-            e = short_for(u, &w);
+            stop = rule_other(u, w, &e, &rule);
+            e = short_for(u, w);
         }
     }
-    u->trail.first = second_pc(u, &w, e);
+    u->trail.first = second_pc(u, w, e);
     if (u->by_frames) {
-        return gs_frame_records_walk(&u->frames, &w, frames, max, n);
+        return gs_frame_records_walk(&u->frames, w, frames, max, n);
     }
     if (stop != GO_ON) {
         frames[0] = regs->ip;
         *n = stop != GS_STOP_REPLACED;
         return stop;
     }
-    return walk(u, &w, e, rule, frames, max, n);
+    return walk(u, w, e, rule, frames, max, n);
+}
+
+GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                 void *opaque, uint64_t *frames, unsigned max, unsigned *n)
+{
+    Walk w = begin(u, regs, page, opaque);
+
+    return unwind(u, &w, regs, frames, max, n);
+}
+
+uint64_t gs_unwind_saved(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
+                         void *opaque, uint64_t *frames, unsigned max)
+{
+    Walk w = begin(u, regs, page, opaque);
+    unsigned n;
+
+    return unwind(u, &w, regs, frames, max, &n) == GS_STOP_DEPTH && w.exact &&
+           (w.full || u->by_frames) ? w.regs : 0;
 }
 
 uint64_t gs_unwind_return(GsUnwinder *u, const GsRegs *regs, GsPageFn page,

@@ -83,6 +83,64 @@ static void use_code(GsUnwinder *u, const KtVm *vm, unsigned vcpu)
     }
 }
 
+/* ---- the exception before a panic ---------------------------------------- */
+
+/* Return the index of the outermost frame that is in panic(); @n: none. */
+static unsigned find_panic(const GsKernel *k, const uint64_t *frame, unsigned n)
+{
+    GsSymbol sym;
+
+    for (unsigned i = n; i--;) {
+        if (gs_kernel_symbolize(k, frame[i] - !!i, &sym) && !sym.module &&
+            (!strcmp(sym.name, "panic") || !strcmp(sym.name, "vpanic"))) {
+            return i;
+        }
+    }
+    return n;
+}
+
+/* Find the innermost exception outside of frame @panic. */
+static bool find_exception(GsUnwinder *u, Pages *pages, const GsRegs *regs,
+                           unsigned panic, unsigned n, McException *e)
+{
+    uint64_t frame[FRAMES_MAX], inner[FRAMES_MAX];
+
+    for (unsigned i = panic + 1; i < n; i++) {
+        use_code(u, pages->vm, pages->vcpu);
+        e->regs = gs_unwind_saved(u, regs, page_at, pages, inner, i);
+        if (e->regs) {
+            use_code(u, pages->vm, pages->vcpu);
+            gs_unwind(u, regs, page_at, pages, frame, i + 1, &n);
+            e->pc = frame[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+McPanic mc_panic_exception(const McContext *ctx, unsigned vcpu, McException *e)
+{
+    const GsKernel *k = ctx->kernel;
+    g_autoptr(GsUnwinder) u = ctx->kernel_found ? gs_unwinder_new(k) : NULL;
+    g_autoptr(GHashTable) page = g_hash_table_new_full(
+        gs_number_hash, g_int64_equal, g_free, g_free);
+    Pages pages = { ctx->vm, vcpu, page };
+    uint64_t frame[FRAMES_MAX];
+    GsRegs regs = { 0 };
+    unsigned panic, n;
+
+    if (!u || !read_registers(ctx->vm, vcpu, gs_kernel_arch(k), &regs) ||
+        regs.ip < gs_kernel_lowest(k)) {
+        return MC_PANIC_NONE;
+    }
+    use_code(u, ctx->vm, vcpu);
+    gs_unwind(u, &regs, page_at, &pages, frame, FRAMES_MAX, &n);
+    panic = find_panic(k, frame, n);
+    return panic == n ? MC_PANIC_NONE :
+           find_exception(u, &pages, &regs, panic, n, e) ?
+               MC_PANIC_EXCEPTION : MC_PANIC_CALL;
+}
+
 /* ---- rows ---------------------------------------------------------------- */
 
 /** struct Row - @n: number of all frames, @stack: those that are printed; @why:

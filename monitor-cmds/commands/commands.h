@@ -61,6 +61,25 @@ char *mc_range_text(const McRange *r);
  *  are not loaded (calls.c) */
 void mc_remark_waits(McOut *out, const char *condition);
 
+/* ---- registers at a panic (bt.c) ----------------------------------------- */
+
+/** enum McPanic - is a vCPU in the kernel's panic()? */
+typedef enum McPanic {
+    MC_PANIC_NONE,
+    MC_PANIC_EXCEPTION,         /* an exception led to it */
+    MC_PANIC_CALL,              /* it was called by other code */
+} McPanic;
+
+/** struct McException - an exception. @regs: address of the struct pt_regs of
+ *  the interrupted code; @pc: where that code is */
+typedef struct McException {
+    uint64_t regs, pc;
+} McException;
+
+/** mc_panic_exception() - find the exception that led to the panic of a vCPU of
+ *  a stopped VM. @e: (out) set for MC_PANIC_EXCEPTION */
+McPanic mc_panic_exception(const McContext *ctx, unsigned vcpu, McException *e);
+
 /* ---- guest access -------------------------------------------------------- */
 
 /** mc_vm() - return (borrowed) the VM for the command @word, or NULL and an

@@ -20,12 +20,14 @@
 #define PAGE 0x1000ull
 
 /** struct Place - the place of a value: the register @reg (borrowed), or the
- *  word at @at of a stack */
+ *  word at @at of a stack; @exception: address of the struct pt_regs that has
+ *  the register, 0: it is of now */
 typedef struct Place {
     unsigned vcpu;
     const char *reg;
     uint64_t at;
     uint64_t value;
+    uint64_t exception;
 } Place;
 
 /** struct Spot - a register or word, and the block into which it points */
@@ -55,6 +57,12 @@ static const McColumn register_columns[] = {
     P(value, ADDRESS, "% ", "value of the register or word"),
     MC_END
 };
+static const McColumn saved_columns[] = {
+    MC_KEY("exception", Row, place.exception, ADDRESS, NULL,
+           "after a panic: address of the registers of the exception that led "
+           "to the panic", .flags = MC_ZERO | MC_OMIT),
+    MC_END
+};
 static const McColumn word_columns[] = {
     P(at, ADDRESS, "%: ", "address of the word on the stack"),
     P(value, ADDRESS, "% ", "value of the register or word"),
@@ -63,8 +71,8 @@ static const McColumn word_columns[] = {
 
 static const McObject register_object = {
     "register", "ka regs: a register, and the block into which it points",
-    { vcpu_columns, register_columns, mc_margin_columns, mc_block_columns,
-      mc_block_more_columns }, .is_block = true,
+    { vcpu_columns, register_columns, saved_columns, mc_margin_columns,
+      mc_block_columns, mc_block_more_columns }, .is_block = true,
 };
 static const McObject word_object = {
     "word", "ka stack: a word of the stack, and the block into which it "
@@ -238,10 +246,65 @@ static void add_place(Look *l, Place p)
 
 /* ---- ka regs ------------------------------------------------------------- */
 
-static void add_registers(Look *l, unsigned vcpu)
+/* Return the index of a register's word in a struct pt_regs, -1: none. */
+static int find_saved(const GsArch *arch, const char *name)
 {
+    for (unsigned i = 0; arch->saved[i]; i++) {
+        if (!strcmp(arch->saved[i], name)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Add the registers that the exception @e interrupted the code with. */
+static void add_saved(Look *l, unsigned vcpu, const McException *e)
+{
+    const GsArch *arch = gs_kernel_arch(l->out->ctx->kernel);
+    uint64_t word;
     KtRegister r;
 
+    for (unsigned i = 0; l->vm->reg(l->vm->opaque, vcpu, i, &r); i++) {
+        int at = find_saved(arch, r.name);
+
+        if (at >= 0 && l->vm->read(l->vm->opaque, vcpu, e->regs + 8 * at,
+                                   &word, sizeof(word))) {
+            add_place(l, (Place) {
+                .vcpu = vcpu, .reg = r.name, .value = GUINT64_FROM_LE(word),
+                .exception = e->regs });
+        }
+    }
+}
+
+static void say_exception(const Look *l, unsigned vcpu, const McException *e)
+{
+    const GsKernel *symbols = mc_symbols(l->out->ctx);
+    g_autoptr(GString) at = g_string_new(NULL);
+
+    mc_put_pc(at, symbols, &(McFrame) {
+        .pc = e->pc, .era = gs_kernel_era(symbols, &e->pc, 1).all,
+        .exact = true });
+    mc_remarkf(l->out, "vcpu%u: registers of the exception that led to the "
+               "panic, at %s", vcpu, at->str);
+}
+
+static void add_registers(Look *l, unsigned vcpu)
+{
+    McException e;
+    KtRegister r;
+
+    switch (mc_panic_exception(l->out->ctx, vcpu, &e)) {
+    case MC_PANIC_EXCEPTION:
+        say_exception(l, vcpu, &e);
+        add_saved(l, vcpu, &e);
+        return;
+    case MC_PANIC_CALL:
+        mc_remarkf(l->out, "vcpu%u: no exception led to the panic; registers "
+                   "of now", vcpu);
+        break;
+    case MC_PANIC_NONE:
+        break;
+    }
     for (unsigned i = 0; l->vm->reg(l->vm->opaque, vcpu, i, &r); i++) {
         add_place(l, (Place) {
             .vcpu = vcpu, .reg = r.name, .value = r.value });

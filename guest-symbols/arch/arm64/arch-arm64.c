@@ -61,6 +61,12 @@ static bool code_constant(const uint8_t *code, uint64_t *out)
  * 48 bits (Documentation/arch/arm64/memory.rst), its segments are aligned to
  * SEGMENT_ALIGN of arch/arm64/include/asm/memory.h; a BRK at an entry is a
  * kprobe, which runs the instruction elsewhere. KASAN's tag is the top byte. */
+static const char *const saved[] = {
+    "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11",
+    "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21", "x22",
+    "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp", "pc", NULL
+};
+
 const GsArch gs_arch_arm64 = {
     .name = "aarch64", .machine = EM_AARCH64,
     .marker = "__primary_switched",
@@ -97,5 +103,6 @@ const GsArch gs_arch_arm64 = {
     .frames = &gs_arm64_frames,
     .code_frames = &gs_arm64_code,
     .cfi = &gs_arm64_cfi_maker,
+    .saved = saved,
 };
 GS_CHECK_ARCH(arm64)

@@ -88,6 +88,12 @@ static bool code_constant(const uint8_t *code, uint64_t *out)
 /* KERNEL_LINK_ADDR of arch/riscv/include/asm/pgtable.h, mapped in huge pages
  * (create_kernel_page_table() in mm/init.c); the header is in front of _text
  * (arch/riscv/kernel/vmlinux.lds.S) */
+static const char *const saved[] = {
+    "pc", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "fp", "s1", "a0", "a1",
+    "a2", "a3", "a4", "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7",
+    "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6", NULL
+};
+
 const GsArch gs_arch_riscv64 = {
     .name = "riscv64", .machine = EM_RISCV,
     .marker = "_start_kernel",
@@ -124,5 +130,6 @@ const GsArch gs_arch_riscv64 = {
     .frames = &gs_riscv64_frames,
     .code_frames = &gs_riscv64_code,
     .cfi = &gs_riscv64_cfi_maker,
+    .saved = saved,
 };
 GS_CHECK_ARCH(riscv64)

@@ -42,6 +42,11 @@ static bool code_constant(const uint8_t *code, uint64_t *out)
 
 /* __START_KERNEL_map and MODULES_VADDR of arch/x86/include/asm/{page_64_types,
  * pgtable_64_types}.h; mapped in huge pages; text is patched by way of int3 */
+static const char *const saved[] = {
+    "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax",
+    "rcx", "rdx", "rsi", "rdi", "", "rip", "", "eflags", "rsp", NULL
+};
+
 const GsArch gs_arch_x86_64 = {
     .name = "x86_64", .machine = EM_X86_64,
     .marker = "x86_64_start_kernel",
@@ -76,5 +81,6 @@ const GsArch gs_arch_x86_64 = {
     .return_key = GS_RETURN_BY_SLOT,
     .frames = &gs_x86_64_frames,
     .cfi = &gs_frame_pointer_cfi_maker,
+    .saved = saved,
 };
 GS_CHECK_ARCH(x86_64)

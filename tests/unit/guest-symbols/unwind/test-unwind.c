@@ -138,6 +138,7 @@ GUEST_TEST(test_interrupt, "/unwind/interrupt")
 {
     uint64_t irq_sp = IRQ + 0x3fe8;
     uint64_t regs = TASK + 0x500;
+    const GsRegs from = { AT(LEAF), irq_sp, 0, false, 0 };
 
     PUT(g, irq_sp, AT(IRQ_CALL));
     PUT(g, irq_sp + 8, regs - 24);      /* the task's sp, then + 16 */
@@ -148,6 +149,10 @@ GUEST_TEST(test_interrupt, "/unwind/interrupt")
     ASSERT_STOP(unwind(g, AT(LEAF), irq_sp, 0), GS_STOP_END);
     ASSERT_FRAMES(g, AT(LEAF), AT(IRQ_CALL), AT(IRQ_ENTRY), AT(ODD),
                   AT(FRAMED), AT(KTHREAD));
+    for (unsigned i = 1; i <= 6; i++) {
+        g_assert_cmphex(gs_unwind_saved(g->u, &from, guest_page, g, g->frames,
+                                        i), ==, i == 3 ? regs : 0);
+    }
 }
 
 /* Before 5.12: the way back is a pointer to registers. */

@@ -23,7 +23,8 @@
 
 bool gs_module_fail(GError **errp, const char *what, uint64_t va)
 {
-    return gs_fail(errp, GS_ERROR_GUEST, "module: %s at 0x%" PRIx64, what, va);
+    gs_fail(errp, GS_ERROR_GUEST, "module: %s at 0x%" PRIx64, what, va);
+    return false;
 }
 
 static bool has_room(const GsMem *mem, size_t len)

@@ -22,6 +22,7 @@
 #include "monitor-cmds/mc.h"
 #include "kalloc-tracer/plugin/given-kernel.h"
 #include "kalloc-tracer/plugin/options.h"
+#include "kalloc-tracer/plugin/qemu-check.h"
 #include "kalloc-tracer/plugin/record-replay.h"
 #include "kalloc-tracer/plugin/script-jobs.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -320,56 +321,6 @@ static void on_violation(KtCheckRule rule, const char *where, void *userdata)
     say("check: %s: %s: %s", kt_check_name(rule), kt_check_text(rule), where);
 }
 
-/* ---- the QEMU ------------------------------------------------------------ */
-
-static char *arch_names(void)
-{
-    GString *names = g_string_new(NULL);
-    const GsArch *arch;
-
-    for (unsigned i = 0; (arch = gs_arch_nth(i)); i++) {
-        g_string_append_printf(names, "%s%s", i ? ", " : "", arch->name);
-    }
-    return g_string_free(names, FALSE);
-}
-
-/* Return the first function of the patches that QEMU lacks, NULL for none. */
-static const char *missing_function(void)
-{
-#define KT_CHECK_WEAK(fn) if (!fn) { \
-        return #fn; \
-    }
-    KT_PATCHED_API(KT_CHECK_WEAK)
-#undef KT_CHECK_WEAK
-    return NULL;
-}
-
-/* Check that QEMU has ka's patches and a guest that ka supports, before any
- * other function of the API is called. Return (owned, nullable) one line that
- * says what is wrong. */
-static char *qemu_check(const qemu_info_t *info)
-{
-    const char *missing = missing_function();
-    g_autofree char *names = NULL;
-
-    if (missing) {
-        return g_strdup_printf("this QEMU has no %s(): build QEMU with ka's "
-                               "patches, see qemu-patches/README.md",
-                               missing);
-    }
-    if (!info->system_emulation) {
-        return g_strdup_printf("ka traces a kernel, and qemu-%s has none: use "
-                               "qemu-system-%s", info->target_name,
-                               info->target_name);
-    }
-    if (!gs_arch_find(info->target_name)) {
-        names = arch_names();
-        return g_strdup_printf("guest architecture '%s' is not supported: use "
-                               "one of %s", info->target_name, names);
-    }
-    return NULL;
-}
-
 /* ---- life cycle --------------------------------------------------------- */
 
 static void on_vm_reset(void *userdata)
@@ -580,7 +531,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
         say("%s", loaded_twice);
         return -1;
     }
-    why = qemu_check(info);
+    why = kt_qemu_check(info);
     if (why || !kt_options_parse(&options, argc, argv, &why)) {
         say("%s", why);
         return -1;

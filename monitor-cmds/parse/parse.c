@@ -210,9 +210,9 @@ static bool parse_flags(McArgs *args, const char *word)
     return true;
 }
 
-/* Return the command whose name is in the words before @rest, or in @rest. NULL:
- * @group (owned by the caller) has the second words of the commands that begin
- * so. */
+/* Return the command whose name is in the words before @rest, or in @rest.
+ * NULL: @group (owned by the caller) has the second words of the commands that
+ * begin so. */
 static const McCommand *command_of(const McArgs *args, char **rest,
                                    char **group)
 {

@@ -9,9 +9,11 @@ and the same problem.
 usage: test_sweep_ends.py [--kernel K]
 """
 import argparse
+import concurrent.futures
 import os
 import re
 import shutil
+import tempfile
 
 from lib import commands, oracle, sweeping
 from lib.own_folder import OwnFolder
@@ -22,8 +24,7 @@ ap.add_argument('--kernel', default='6.12')
 args = ap.parse_args()
 tap = Tap()
 work = OwnFolder('ka-ends.').top
-HANG = 40       # seconds, for a guest that hangs
-SHUTDOWN = 60   # for one that runs a script before
+HANG = 60       # seconds, for a guest that hangs
 
 
 def share_of(kernel):
@@ -43,13 +44,33 @@ share = share_of(args.kernel)
 
 def sweep(script, *words, timeout=240, kernel=args.kernel):
     """Run a sweep of a guest that runs a script, or nothing."""
+    folder = tempfile.mkdtemp(dir=work)
     if script is not None:
-        path = os.path.join(work, 'script.sh')
+        path = os.path.join(folder, 'script.sh')
         with open(path, 'w', encoding='ascii') as f:
             f.write(script)
         words = ('--run', path, *words)
-    return sweeping.sweep(work, '--kernel', kernel, '--share', share, *words,
-                          timeout=timeout)
+    return sweeping.sweep(folder, '--kernel', kernel, '--share', share,
+                          *words, timeout=timeout)
+
+
+# A guest that hangs does little until its time limit. So these run beside the
+# others, from the start.
+pool = concurrent.futures.ThreadPoolExecutor(3)
+
+
+def start(script, *words):
+    return pool.submit(sweep, script, *words, timeout=HANG)
+
+
+WAITS = None, '--append', 'ka.end=wait'
+loops = start('while :; do :; done\n')
+waits = start(*WAITS)
+meant_to_wait = start(*WAITS, '--until-timeout')
+boots = start(None, '--initrd', 'none', '--append', 'root=/dev/none rootwait')
+halts = {spin: start(f'insmod ka_halt.ko {spin}\n', '--no-health')
+         for spin in ('', 'spin=1')}
+errs = start('insmod ka_errors.ko kind=double-free\nsleep 1000\n')
 
 
 def expect(status, names, got):
@@ -117,29 +138,21 @@ def hangs(phase, got, *texts):
 
 
 with tap.test('an endless loop: status 2'):
-    hangs('user space was running',
-          sweep('while :; do :; done\n', timeout=HANG), 'comm=sh')
+    hangs('user space was running', loops.result(), 'comm=sh')
 
 with tap.test('a guest that waits: status 2, and 0 if it is meant to'):
-    hangs('user space was running',
-          sweep(None, '--append', 'ka.end=wait', timeout=HANG))
-    expect(0, [], sweep(None, '--append', 'ka.end=wait', '--until-timeout',
-                        timeout=HANG))
+    hangs('user space was running', waits.result())
+    expect(0, [], meant_to_wait.result())
 
 with tap.test('a hang at boot: status 2'):
-    hangs('the kernel was booting', sweep(
-        None, '--initrd', 'none', '--append', 'root=/dev/none rootwait',
-        timeout=HANG), 'Waiting for root device')
+    hangs('the kernel was booting', boots.result(), 'Waiting for root device')
 
 for spin, text in ('', 'comm='), ('spin=1', 'ka_halt_wait'):
     with tap.test(f'a hang at shutdown: status 2 {spin}'):
-        hangs('the kernel was shutting down', sweep(
-            f'insmod ka_halt.ko {spin}\n', '--no-health', timeout=SHUTDOWN),
-              text)
+        hangs('the kernel was shutting down', halts[spin].result(), text)
 
 with tap.test('an error before a hang: status 1, with the problem'):
-    got = sweep('insmod ka_errors.ko kind=double-free\nsleep 1000\n',
-                timeout=HANG)
+    got = errs.result()
     assert got.status == 1 and len(got.said.names) == 1, got.text
     assert 'user space was running' in got.said.problem, got.said
 

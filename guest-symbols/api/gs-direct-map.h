@@ -41,11 +41,14 @@ typedef struct GsDirectMapAt {
  * @in_variables: the kernel's variables vmemmap_base and page_offset_base have
  *                the bases
  * @in_struct: its struct kernel_mapping has one
+ * @relative: page_offset of a map that was learned, of which only differences
+ *            are right; 0: there is none
  */
 typedef struct GsDirectMapRules {
     unsigned (*guess)(const GsDirectMapAt *at, const GsMem *mem,
                       GsDirectMap *out);
     bool in_variables, in_struct;
+    uint64_t relative;
 } GsDirectMapRules;
 
 /** gs_direct_map_init() - find the variables in @k's symbols. Returns: false if

@@ -226,9 +226,10 @@ bool kt_address_percpu(const KtAddress *a, KtPercpuPlace *out)
 
 /* ---- pages --------------------------------------------------------------- */
 
-/** struct Page - the page that contains @va, and its struct page */
+/** struct Page - the page that contains @va: the address of @va in the direct
+ *  map, less that of page frame 0, and its struct page */
 typedef struct Page {
-    uint64_t phys;
+    uint64_t offset;
     uint64_t page;
 } Page;
 
@@ -246,12 +247,12 @@ static bool find_page(const KtAddress *a, Page *p)
         !gs_kernel_type_size(a->o.kernel, "page", &size)) {
         return false;
     }
-    p->phys = a->va - a->o.vm->page_offset;
-    if (p->phys >> 52) {
+    p->offset = a->va - a->o.vm->page_offset;
+    if (kt_objects_has_frames(&a->o) && p->offset >> 52) {
         return false;
     }
     p->page = a->o.vm->vmemmap +
-              (p->phys >> gs_kernel_page_shift(a->o.kernel)) * size;
+              (p->offset >> gs_kernel_page_shift(a->o.kernel)) * size;
     return kt_objects_pointer(&a->o, p->page, &word) &&
            kt_objects_read(&a->o, a->va, &word, 1);
 }
@@ -306,10 +307,10 @@ bool kt_address_direct_map(const KtAddress *a, uint64_t *phys)
 {
     Page p;
 
-    if (!find_page(a, &p)) {
+    if (!find_page(a, &p) || !kt_objects_has_frames(&a->o)) {
         return false;
     }
-    *phys = p.phys;
+    *phys = p.offset;
     return true;
 }
 
@@ -327,10 +328,10 @@ bool kt_address_struct_page(const KtAddress *a, uint64_t *phys,
     }
     at.va = a->o.vm->page_offset + ((a->va - a->o.vm->vmemmap) / size <<
                                   gs_kernel_page_shift(a->o.kernel));
-    if (!find_page(&at, &p)) {
+    if (!find_page(&at, &p) || !kt_objects_has_frames(&a->o)) {
         return false;
     }
-    *phys = p.phys;
+    *phys = p.offset;
     *offset = a->va - p.page;
     return true;
 }

@@ -76,10 +76,15 @@ bool kt_base_range(const KtObjects *o, KtBaseId id, KtBaseRange *out,
         [KT_BASE_BSS] = { "__bss_start", "__bss_stop" },
     };
     bool needs_vm = id >= KT_BASE_DIRECT;
+    bool needs_frames = id == KT_BASE_DIRECT || id == KT_BASE_PAGES;
 
     *why = needs_vm && !o->vm ? "a journal has no memory" : parts[id].why;
     *out = (KtBaseRange) { 0 };
     if (!o->kernel || (needs_vm && !o->vm)) {
+        return false;
+    }
+    if (needs_frames && o->vm->page_offset && !kt_objects_has_frames(o)) {
+        *why = "the kernel has no symbols page_offset_base and vmemmap_base";
         return false;
     }
     switch (id) {

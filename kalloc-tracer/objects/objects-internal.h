@@ -45,6 +45,15 @@ bool kt_objects_slide(const KtObjects *o, uint64_t *slide);
 bool kt_objects_made_by(const KtObjects *o, KtStackId id,
                         const char *const *function, unsigned n);
 
+/** kt_objects_has_frames() - is page_offset of the VM the address of page frame
+ *  0? If not, it was learned, and only differences are right: then an address
+ *  has a struct page, and no known physical address. */
+static inline bool kt_objects_has_frames(const KtObjects *o)
+{
+    return o->vm->page_offset !=
+           gs_kernel_arch(o->kernel)->direct_maps->relative;
+}
+
 /** kt_objects_order() - the order of structs that begin with an address. */
 static inline int kt_objects_order(const void *a, const void *b)
 {

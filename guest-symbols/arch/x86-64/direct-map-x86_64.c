@@ -42,5 +42,5 @@ static unsigned guess(const GsDirectMapAt *at, const GsMem *mem,
 }
 
 const GsDirectMapRules gs_direct_maps_x86_64 = {
-    .guess = guess, .in_variables = true,
+    .guess = guess, .in_variables = true, .relative = LOWEST,
 };

@@ -40,8 +40,9 @@ bool kt_task_fact_is_object(KtTaskFact fact);
  * @in_image: the first task, which is part of the kernel's image
  * @known: one bit for each fact that is known
  * @comm: untrusted bytes; empty if it is not known
- * @blocks, @bytes: live blocks that tasks of this pid allocated, and their
- *                  reserved bytes
+ * @counted: its pid is known, and the tracer knows which task allocates
+ * @blocks, @bytes: if @counted, live blocks that tasks of this pid allocated,
+ *                  and their reserved bytes
  * @allocs: their allocations since the boot
  */
 typedef struct KtTask {
@@ -51,6 +52,7 @@ typedef struct KtTask {
     uint32_t known;
     uint64_t fact[KT_TASK__COUNT];
     char comm[17];
+    bool counted;
     uint64_t blocks, bytes, allocs;
 } KtTask;
 

@@ -328,7 +328,9 @@ static void add_sums(KtTasks *tasks, KtTracer *t)
                                            task->comm);
         const Sums *sums = g_hash_table_lookup(table, key);
 
-        if (sums && task->known & 1u << KT_TASK_PID) {
+        task->counted = task->known & 1u << KT_TASK_PID &&
+                        g_hash_table_size(table);
+        if (sums && task->counted) {
             task->blocks = sums->blocks;
             task->bytes = sums->bytes;
             task->allocs = sums->allocs;

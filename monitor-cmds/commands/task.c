@@ -91,27 +91,22 @@ MC_GETTER(state)
     return v->u != '-';
 }
 
-static bool knows_pid(const KtTask *t)
-{
-    return t->known & 1u << KT_TASK_PID;
-}
-
 MC_GETTER(blocks)
 {
     v->u = task_of(row)->blocks;
-    return knows_pid(task_of(row));
+    return task_of(row)->counted;
 }
 
 MC_GETTER(live)
 {
     v->u = task_of(row)->bytes;
-    return knows_pid(task_of(row));
+    return task_of(row)->counted;
 }
 
 MC_GETTER(allocs)
 {
     v->u = task_of(row)->allocs;
-    return knows_pid(task_of(row));
+    return task_of(row)->counted;
 }
 
 MC_GETTER(born)

@@ -90,7 +90,7 @@ SICK = (
     Sick('panic', way('panic'), 'kernel panic: ka_sick has a reason', 'panic',
          alone=True),
     Sick('suspicious RCU', way('rcu'), 'WARNING: suspicious RCU usage in '
-         'ka_sick_rcu', 'lockdep', kernels=LOCKDEP),
+         'ka_sick_reader', 'lockdep', kernels=LOCKDEP),
     Sick('possible deadlock', way('deadlock'),
          'possible deadlock in ka_sick_deadlock', 'lockdep', kernels=LOCKDEP),
     Sick('sleep while atomic', way('sleep'), 'BUG: sleeping function called '

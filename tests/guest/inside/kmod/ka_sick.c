@@ -178,7 +178,7 @@ static KA_SITE void ka_sick_deadlock(void)
     mutex_unlock(&second);
 }
 
-static KA_SITE void ka_sick_rcu(void)
+static KA_SITE void ka_sick_reader(void)
 {
     static void __rcu *pointer;
 
@@ -214,7 +214,7 @@ static const struct {
     { "hung", ka_sick_hung },
     { "hang", ka_sick_hang },
     { "deadlock", ka_sick_deadlock },
-    { "rcu", ka_sick_rcu },
+    { "rcu", ka_sick_reader },
     { "sleep", ka_sick_sleep },
 };
 

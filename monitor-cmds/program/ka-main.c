@@ -7,6 +7,7 @@
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "monitor-cmds/program/ka.h"
 #include "monitor-cmds/mc.h"
@@ -341,6 +342,27 @@ static bool asks_for_help(char **word)
                          g_strv_contains(words, "--help")));
 }
 
+/* ---- answers that are no text -------------------------------------------- */
+
+/* Return false, after an error, if bytes would be printed on a terminal. */
+static bool check_terminal(const Options *o, char **word)
+{
+    if (!isatty(STDOUT_FILENO)) {
+        return true;
+    }
+    if (o->cells) {
+        fail("--cells are bytes, no text for a terminal; redirect them to a "
+             "file or a program", NULL);
+        return false;
+    }
+    if (!g_strcmp0(word[0], "symbols") && !asks_for_help(word)) {
+        fail("symbols is a file, no text for a terminal; write it with -o FILE",
+             NULL);
+        return false;
+    }
+    return true;
+}
+
 static bool print(void *opaque, const char *text)
 {
     int *error = opaque;
@@ -411,6 +433,9 @@ int main(int argc, char **argv)
            take_option(argv + first, "-o");
     if (path) {
         return write_symbols(&o, argv + first, path);
+    }
+    if (!check_terminal(&o, argv + first)) {
+        return KA_BAD_LINE;
     }
     return is_file_command(argv[first]) ? write_file(&o, argv + first) :
                                           run_command(&o, argv + first);

@@ -581,11 +581,13 @@ def pages_of_help():
     assert (status, text) == (1, '') and 'either a file' in err, err
 
 
-def at_a_terminal(words, **more):
-    """What ka prints if its standard output is a terminal."""
+def at_a_terminal(words, status=0, **more):
+    """What ka prints if its standard output, and its standard error if it
+    fails, is a terminal."""
     main_end, end = pty.openpty()
     env = {k: v for k, v in os.environ.items() if k != 'NO_COLOR'}
     with subprocess.Popen([KA, *words], stdin=subprocess.DEVNULL, stdout=end,
+                          stderr=end if status else None,
                           env={**env, 'TERM': 'xterm', **more}) as proc:
         os.close(end)
         text = b''
@@ -593,8 +595,19 @@ def at_a_terminal(words, **more):
             while part := os.read(main_end, 65536):
                 text += part
     os.close(main_end)
-    assert proc.returncode == 0, (words, proc.returncode)
+    assert proc.returncode == status, (words, proc.returncode)
     return text.decode().replace('\r\n', '\n')
+
+
+def bytes_at_a_terminal():
+    """Commands whose answer is no text say how to write it."""
+    for words, how in ((('symbols',), '-o FILE'),
+                       (('symbols', '--unloaded'), '-o FILE'),
+                       (('--cells',), 'redirect')):
+        text = at_a_terminal(('-f', journal, *words), status=1)
+        assert text.count('\n') == 1 and how in text, text
+    assert 'for debuggers' in at_a_terminal(('-f', journal, 'symbols', '-h'))
+    assert ka('-f', journal, 'symbols')[1].startswith('-- symbols ')
 
 
 def colors():
@@ -683,6 +696,7 @@ TESTS = (an_answer, events_in_between, bad_lines, given_up, findings,
          says_what_is_missing, ends_with_the_session, ends_at_a_signal,
          programs_that_end, full_disk_of_a_copy, refused_copies,
          symbols_to_a_file, symbols_are_not_there, symbols_of_a_journal,
+         bytes_at_a_terminal,
          events_at_a_time, faults_of_a_journal, types_of_a_journal,
          pages_of_help, colors, colors_of_hostile_names,
          refused_together, full_disk)

@@ -263,12 +263,16 @@ static void put_difference(GString *text, const Listing *l)
     }
 }
 
+static const char no_memory[] =
+    "-: not known, because a journal has no memory of the guest; of a task "
+    "only the block is known";
+
 static void put_types(GString *text, const Listing *l)
 {
     const KtTasks *tasks = l->tasks;
 
     if (!l->out->ctx->vm) {
-        g_string_append(text, "; a journal has no memory: only blocks");
+        g_string_append_printf(text, "; %s", no_memory);
         return;
     }
     if (!strcmp(tasks->types, "none") || !strcmp(tasks->types, "learned")) {
@@ -359,6 +363,8 @@ bool mc_cmd_task(McOut *out, const McArgs *args, GError **errp)
     print_list(&l);
     if (!l.one && !out->closed) {
         print_summary(&l);
+    } else if (!out->ctx->vm && !out->closed) {
+        mc_remark(out, no_memory);
     }
     return true;
 }

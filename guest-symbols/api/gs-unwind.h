@@ -74,7 +74,8 @@ GsStop gs_unwind(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
  *
  * Returns: the address of the struct pt_regs that frame @max was interrupted
  * with, as GsArch.saved describes it; 0: that frame is none of such code, or
- * there is none.
+ * there is none. If the stack has @max frames and user mode is behind them,
+ * these are the registers of the user code.
  */
 uint64_t gs_unwind_saved(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
                          void *opaque, uint64_t *frames, unsigned max);

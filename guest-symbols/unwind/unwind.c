@@ -278,6 +278,8 @@ static GsStop take_regs(Walk *w, uint64_t va, bool partial)
         gs_trail_bits(w->trail, regs + PT_IP, ip, PATH_BITS_NONE);
         gs_trail_bits(w->trail, regs + PT_SP, w->sp, PATH_BITS_NONE);
         w->trail->done = true;
+        w->regs = regs;
+        w->full = !partial;
         return GS_STOP_USER;
     }
     gs_trail_pc(w->trail, regs + PT_IP, ip);
@@ -490,9 +492,11 @@ uint64_t gs_unwind_saved(GsUnwinder *u, const GsRegs *regs, GsPageFn page,
 {
     Walk w = begin(u, regs, page, opaque);
     unsigned n;
+    GsStop stop = unwind(u, &w, regs, frames, max, &n);
+    bool saved = stop == GS_STOP_DEPTH ? w.exact :
+                                         stop == GS_STOP_USER && n == max;
 
-    return unwind(u, &w, regs, frames, max, &n) == GS_STOP_DEPTH && w.exact &&
-           (w.full || u->by_frames) ? w.regs : 0;
+    return saved && (w.full || u->by_frames) ? w.regs : 0;
 }
 
 uint64_t gs_unwind_return(GsUnwinder *u, const GsRegs *regs, GsPageFn page,

@@ -88,4 +88,42 @@ KtTasks *kt_tasks_new(const KtObjects *o);
 void kt_tasks_free(KtTasks *t);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KtTasks, kt_tasks_free)
 
+/* ---- stacks -------------------------------------------------------------- */
+
+/** kt_task_vcpu() - find the vCPU of a stopped VM that executes the task.
+ *  Returns: false if none is known to do so. */
+bool kt_task_vcpu(const KtObjects *o, const KtTask *t, unsigned *vcpu);
+/**
+ * kt_task_saved() - find the registers of a task that no vCPU executes
+ * @regs: (out) those that the kernel saved when it switched to another task
+ *
+ * Returns: NULL, or (static) why they are not known.
+ */
+const char *kt_task_saved(const KtObjects *o, const KtTask *t, GsRegs *regs);
+
+/**
+ * struct KtTaskWait - what a task waits for
+ * @kind: (static) "mutex", "rwsem", "semaphore", "completion", "swait queue"
+ *        or "wait queue"
+ * @va: address of that structure
+ * @owner: task_struct of the task that holds the lock; 0: unknown, or none
+ */
+typedef struct KtTaskWait {
+    const char *kind;
+    uint64_t va, owner;
+} KtTaskWait;
+
+/**
+ * kt_task_wait() - find what a sleeping task waits for
+ * @sp: of its saved registers
+ * @frame: its stack, of @n frames: names of functions say which lock it is
+ *
+ * The kernel keeps a waiter on the task's stack. It is believed if it names
+ * the task, and if the list that it is on is whole.
+ *
+ * Returns: false if the task waits for nothing, or if this is unknown.
+ */
+bool kt_task_wait(const KtObjects *o, const KtTask *t, uint64_t sp,
+                  const uint64_t *frame, unsigned n, KtTaskWait *out);
+
 #endif /* KT_API_TASKS_H */

@@ -98,9 +98,8 @@ bool kt_objects_cpu_is_possible(const KtObjects *o, unsigned cpu)
     return word >> cpu % 64 & 1;
 }
 
-/* Find a register of a stopped vCPU. */
-static bool read_register(const KtVm *vm, unsigned vcpu, const char *name,
-                          uint64_t *value)
+bool kt_objects_register(const KtVm *vm, unsigned vcpu, const char *name,
+                         uint64_t *value)
 {
     KtRegister reg;
 
@@ -128,7 +127,7 @@ static bool offset_by_register(const KtObjects *o, unsigned cpu,
         return false;
     }
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        if (read_register(o->vm, cpu, names[i], offset) &&
+        if (kt_objects_register(o->vm, cpu, names[i], offset) &&
             *offset >= gs_kernel_lowest(o->kernel)) {
             return true;
         }

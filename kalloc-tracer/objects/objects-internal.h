@@ -38,6 +38,10 @@ bool kt_objects_text(const KtObjects *o, uint64_t va, char *buf, size_t size);
  *  can never be a CPU of this number (__cpu_possible_mask). The per-CPU memory
  *  of such a CPU is that of early boot. */
 bool kt_objects_cpu_is_possible(const KtObjects *o, unsigned cpu);
+/** kt_objects_register() - read a register of a stopped vCPU; @name: gdb's.
+ *  False if the vCPU has none of this name. */
+bool kt_objects_register(const KtVm *vm, unsigned vcpu, const char *name,
+                         uint64_t *value);
 /** kt_objects_slide() - read the slide of KASLR in the kernel's vmcoreinfo. */
 bool kt_objects_slide(const KtObjects *o, uint64_t *slide);
 /** kt_objects_made_by() - was the block of the stack @id allocated by one of @n

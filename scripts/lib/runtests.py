@@ -125,6 +125,7 @@ errors        test_free_pairs           60  full
 stress        test_access_storm         120 long
 stress        test_stress               120 full
 objects       test_block_types          60  full     more-kernels/long
+objects       test_bt                   60  full     more-kernels/long
 objects       test_slab_check           60  full     more-kernels/long
 objects       test_slabs                60  full     drgn more-kernels/long
               drgn-newer/long

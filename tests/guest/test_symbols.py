@@ -231,7 +231,7 @@ class Stops:
 def stacks_of_ka(text):
     """Return the stacks that ka bt -j printed."""
     return [json.loads(line[line.index('{'):]) for line in text.splitlines()
-            if '{"schema"' in line]
+            if '"type":"vcpu_stack"' in line]
 
 
 def links_of(guest, path):

@@ -56,6 +56,7 @@
  *                                  the types of the kernel; after its symbols.
  *                                  TYPE: bytes, or =NAME of a struct before.
  *                                  structs=none: it has none
+ *   types frames=1                 the kernel's code makes frame records
  *   types task_pid= task_comm=     what was learned of a kernel without types
  *   reg cpu= name= value=          set a register of a vCPU
  *   word va= value=                write 8 bytes of the VM's memory; the

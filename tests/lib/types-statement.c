@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guest-symbols/kernel/kernel.h"
 #include "tests/lib/types-file.h"
 #include "tests/lib/types-writer.h"
 
@@ -81,6 +82,9 @@ void types_statement(TestWorld *w, GHashTable *a)
         gs_kernel_set_types((GsKernel *)ctx->kernel, NULL);
     } else if (structs) {
         set_types((GsKernel *)ctx->kernel, structs);
+    }
+    if (g_hash_table_contains(a, "frames")) {
+        ((GsKernel *)ctx->kernel)->unwind_by = GS_UNWIND_BY_FRAMES;
     }
     if (vm) {
         vm->task_pid = hex(g_hash_table_lookup(a, "task_pid"));

@@ -71,6 +71,7 @@ static GsStop end_at(Walk *w, uint64_t regs)
     }
     gs_trail_sign(w->trail, regs + PT_PC, pc);
     gs_trail_bits(w->trail, regs + PT_PSTATE, pstate, PATH_BITS_PSTATE);
+    w->regs = regs;
     return pc && (int64_t)pc >= 0 && !(pstate & PSTATE_MODE) ? GS_STOP_USER
                                                              : GS_STOP_END;
 }

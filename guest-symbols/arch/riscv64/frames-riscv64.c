@@ -76,13 +76,13 @@ static GsStop take_regs(Walk *w)
     gs_trail_pc(w->trail, regs + PT_EPC, w->ip);
     gs_trail_fp(w->trail, regs + PT_S0);
     gs_trail_bits(w->trail, regs + PT_STATUS, status, PATH_BITS_STATUS);
+    w->regs = regs;
     if (!w->ip) {
         return GS_STOP_END;
     }
     if (!(status & STATUS_SPP)) {
         return GS_STOP_USER;
     }
-    w->regs = regs;
     w->exact = 1;
     return GS_GO_ON;
 }

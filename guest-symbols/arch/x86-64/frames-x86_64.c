@@ -43,6 +43,7 @@ static GsStop take_regs(Walk *w, uint64_t regs)
     }
     gs_trail_regs(w->trail, regs);
     gs_trail_bits(w->trail, regs + PT_CS, cs, PATH_BITS_CS);
+    w->regs = regs;
     if (cs & 3) {
         return GS_STOP_USER;
     }

@@ -125,7 +125,8 @@ def cut_lines(lines, most, what):
 
 def describe(guest, console):
     """Return (the phase of a guest, lines about what it did)."""
-    stacks, why = ask(guest.ka, 'bt')
+    rows, why = ask(guest.ka, 'bt')
+    stacks = [r for r in rows if r.get('type') == 'vcpu_stack']
     tasks, _ = ask(guest.ka, 'task', '--threads', '-n', '0')
     log, _ = ask(guest.ka, 'log', '-n', MOST_LOG)
     tasks = [t for t in tasks if t.get('type') == 'task']

@@ -118,11 +118,18 @@ static bool read_task(void *call, KtCallTask *out)
     return kt_tracer_task(a->m->c->tracer, out->id, &out->pid, out->comm);
 }
 
+/* Read memory. Most of the time the kernel itself must not access user space
+ * (SMAP of x86-64, SUM of riscv64), so its memory is read by a walk of the page
+ * tables, which checks no privilege, raises no exception and reads no device.
+ * The vCPU walks its own tables. */
 static bool read_memory(void *call, uint64_t va, void *buf, size_t len)
 {
     const KtHookCall *m = ((const Asked *)call)->m;
+    uint64_t at = kt_vcpu_untag(m->v, va);
 
-    return kt_guest_read(m->boot->guest, kt_vcpu_untag(m->v, va), buf, len);
+    return kt_guest_read(m->boot->guest, at, buf, len) ||
+           (at < gs_kernel_lowest(m->c->kernel) &&
+            qemu_plugin_read_vaddr_ram(m->v->index, at, buf, len));
 }
 
 static KtAnswer read_irq(void *call)

@@ -49,7 +49,7 @@ static struct {
     GArray *ram;
     uint64_t reg[GS_REG__COUNT];
     int64_t ns;
-    bool hidden;
+    bool hidden, smap;
     bool trap;
     enum qemu_plugin_cb_flags flags;    /* of the callback that runs */
     unsigned refused;                   /* writes, see fake-qemu.h */
@@ -101,6 +101,11 @@ uint8_t *test_qemu_map(uint64_t va, size_t len)
 void test_qemu_hide(bool hidden)
 {
     qemu.hidden = hidden;
+}
+
+void test_qemu_smap(bool smap)
+{
+    qemu.smap = smap;
 }
 
 void test_qemu_trap(bool trap)
@@ -410,19 +415,25 @@ void qemu_plugin_request_vm_stop(void)
     qemu.stops++;
 }
 
+static const void *map_page(uint64_t va, size_t *avail)
+{
+    const Ram *r = ram_at(va);
+
+    *avail = PAGE - va % PAGE;
+    return r ? r->bytes + (va - r->va) : NULL;
+}
+
 const void *qemu_plugin_vaddr_to_host(uint64_t vaddr, size_t *avail)
 {
-    const Ram *r = ram_at(vaddr);
+    const void *host = map_page(vaddr, avail);
 
-    *avail = PAGE - vaddr % PAGE;
-    return r ? r->bytes + (vaddr - r->va) : NULL;
+    return qemu.smap && !(vaddr >> 63) ? NULL : host;
 }
 
 bool qemu_plugin_read_vaddr_ram(unsigned int vcpu_index, uint64_t vaddr,
                                 void *buf, size_t len)
 {
-    return !qemu.hidden && kt_view_read(qemu_plugin_vaddr_to_host, vaddr, buf,
-                                        len);
+    return !qemu.hidden && kt_view_read(map_page, vaddr, buf, len);
 }
 
 bool qemu_plugin_invalidate_vaddr(uint64_t vaddr)

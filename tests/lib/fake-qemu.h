@@ -21,6 +21,8 @@ void test_qemu_end(void);
 uint8_t *test_qemu_map(uint64_t va, size_t len);
 /** test_qemu_hide() - let the kernel be mapped only while a vCPU runs. */
 void test_qemu_hide(bool hidden);
+/** test_qemu_smap() - let loads of user space fail, as the kernel's do. */
+void test_qemu_smap(bool smap);
 /** test_qemu_reg() - (borrowed) the value of a register. */
 uint64_t *test_qemu_reg(GsReg r);
 /** test_qemu_trap() - let each instruction be a breakpoint. */

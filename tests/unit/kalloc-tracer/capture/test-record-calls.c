@@ -2,10 +2,13 @@
 /*
  * Call points on the fake QEMU: entries are seen with and without a hook at the
  * same address, hooks go on working, and without points no more code is
- * instrumented.
+ * instrumented. Values of --deref in user space are read although the kernel
+ * must not access them.
  */
 #include "tests/lib/fake-capture.h"
 #include "tests/lib/test-main.h"
+#include "tests/lib/types-writer.h"
+#include "kalloc-tracer/api/kt-derefs.h"
 #include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/capture/capture-internal.h"
 
@@ -152,4 +155,70 @@ CAPTURE_TEST(nothing_is_watched_any_more,
     call(w, 2, NOT_HOOKED, 1);
     leave_kmalloc(w, 2, 0);
     g_assert_cmpuint(calls_of(w).kept, ==, 1);
+}
+
+/* ---- --deref ------------------------------------------------------------- */
+
+#define USER        0x7f0000400000ull
+#define TYPES_AT    0x8000
+
+/* void not_hooked(const char *name) */
+static void write_types(FakeCapture *w)
+{
+    struct btf *b = btf__new_empty();
+    int text = btf__add_int(b, "char", 1, BTF_INT_SIGNED), proto;
+    g_autoptr(GBytes) bytes = NULL;
+
+    text = btf__add_ptr(b, btf__add_const(b, text));
+    proto = btf__add_func_proto(b, 0);
+    btf__add_func_param(b, "name", text);
+    btf__add_func(b, "not_hooked", BTF_FUNC_STATIC, proto);
+    bytes = types_bytes(b);
+    memcpy(w->image + (KS_RODATA - KS_TEXT) + TYPES_AT,
+           g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));
+}
+
+static void add_value(void *opaque, const KtCallDeref *value)
+{
+    bool known = value->state == KT_DEREF_KNOWN;
+
+    g_string_append_printf(opaque, "%.*s;", known ? (int)value->len : 1,
+                           known ? (const char *)value->bytes : "?");
+}
+
+/* (owned) The texts of all calls. */
+static char *texts(FakeCapture *w)
+{
+    GString *s = g_string_new(NULL);
+    g_auto(KtCallList) list;
+
+    kt_query_calls(w->t, &list);
+    for (unsigned i = 0; i < list.calls->len; i++) {
+        kt_call_foreach_deref(w->t, &g_array_index(list.calls, KtCallView, i),
+                              add_value, s);
+    }
+    return g_string_free(s, FALSE);
+}
+
+CAPTURE_TEST(memory_of_user_space, "/record-calls/memory-of-user-space")
+{
+    const KtWatchSpec spec = { .functions = "not_hooked", .derefs = "name" };
+    g_autoptr(GError) err = NULL;
+    g_autofree char *got = NULL;
+
+    write_types(w);
+    test_qemu_run(START);
+    kt_calls_configure(w->t, 1 << 20, 1);
+    kt_calls_add(w->t, kt_capture_kernel(w->capture), &spec, &err);
+    g_assert_no_error(err);
+    memcpy(test_qemu_map(USER, 4096), "in memory", 10);
+    test_qemu_smap(true);
+    call(w, 2, NOT_HOOKED, USER);
+    call(w, 2, NOT_HOOKED, USER + 4096);
+    call(w, 2, NOT_HOOKED, STACK - 4096);
+    test_qemu_smap(false);
+    call(w, 2, NOT_HOOKED, USER + 3);
+    got = texts(w);
+    g_assert_cmpstr(got, ==, "in memory;?;?;memory;");
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_DEREF_UNREADABLE), ==, 2);
 }

@@ -314,9 +314,8 @@ static uint64_t print_or_count(McOut *out, Scan *s, const char *what)
     mc_out_printf(out, "%" PRIu64 " blocks%s; most are by these callers:", n,
                   what);
     mc_callers_print(out, callers);
-    mc_out_printf(out, "-n 0 lists all blocks, -n N the first N%s; --state, "
-                  "--cache, --task, --since ... select",
-                  out->symbols ? "" : "; -s prints symbols");
+    mc_out_printf(out, "-n 0 lists all blocks, -n N the first N; --state, "
+                  "--cache, --task, --since ... select");
     return n;
 }
 

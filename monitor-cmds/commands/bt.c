@@ -543,7 +543,9 @@ bool mc_cmd_bt(McOut *out, const McArgs *args, GError **errp)
     if (!can_walk(out, args, errp)) {
         return false;
     }
-    out->symbols = mc_symbols(out->ctx);
+    if (out->json) {
+        out->symbols = mc_symbols(out->ctx);
+    }
     u = gs_unwinder_new(out->ctx->kernel);
     if (args->name) {
         return print_tasks(out, args, u, errp);

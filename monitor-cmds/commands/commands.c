@@ -67,7 +67,6 @@ static void set_long_form(McOut *out, const McArgs *args)
     out->newest_us = mc_stats(out).last_us;
     out->long_form = true;
     out->verbose |= !has_sums(args->command);
-    out->symbols = mc_symbols(out->ctx);
 }
 
 static void set_format(McOut *out, const McArgs *args)
@@ -75,12 +74,13 @@ static void set_format(McOut *out, const McArgs *args)
     if (mc_given(args, MC_OPT_JSON)) {
         out->json = true;
     }
-    if (mc_given(args, MC_OPT_SYMBOLS)) {
-        out->symbols = mc_symbols(out->ctx);
-    }
+    out->stacks = mc_given(args, MC_OPT_SYMBOLS);
+    out->names = out->json ? out->stacks : !mc_given(args, MC_OPT_HEX);
+    out->symbols = out->names ? mc_symbols(out->ctx) : NULL;
     out->verbose = mc_given(args, MC_OPT_VERBOSE);
     out->pcs = mc_given(args, MC_OPT_PC);
-    if (mc_given(args, MC_OPT_LONG)) {
+    if (mc_given(args, MC_OPT_LONG) &&
+        args->command->options & 1ull << MC_OPT_LONG) {
         set_long_form(out, args);
     }
 }
@@ -162,7 +162,7 @@ bool mc_pauses(const char *line)
 bool mc_has_only(const McArgs *args, uint64_t options, const char *why,
                  GError **errp)
 {
-    uint64_t others = args->given & ~options;
+    uint64_t others = args->given & ~options & ~MC_OPTS_EVERYWHERE;
 
     if (others) {
         mc_fail_syntax(errp, "%s; omit %s", why,

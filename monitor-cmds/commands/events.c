@@ -86,7 +86,7 @@ static bool on_event(void *opaque, const KtEvent *ev)
         e->more++;
         return true;
     }
-    if (mc_given(e->args, MC_OPT_SYMBOLS)) {
+    if (e->out->names) {
         e->out->symbols = kt_replay_kernel(e->replay);
     }
     mc_print_event(e->out, ev, NULL);

@@ -365,7 +365,7 @@ static void put_task(McOut *o, GString *s, const void *row, bool json)
 
 MC_WHEN(shows_frames)
 {
-    return o->symbols || o->verbose;
+    return o->stacks || o->verbose;
 }
 
 #define F(key_, member_, look_, text_, help_, ...) \

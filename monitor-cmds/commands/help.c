@@ -45,8 +45,9 @@ const McSection mc_sections[] = {
         "the reserved bytes, still finds the block. A block of 0 bytes ends "
         "one byte before it starts.",
         "An unknown value is -, an unknown time is -us; a stack that was not "
-        "kept is empty: alloc[]. With -s a program counter without a symbol "
-        "stays in hex. Bytes of names that are no visible ASCII characters "
+        "kept is empty: alloc[]. Frames are names, symbol+0xoffset, and [module] "
+        "if they are in one; with -x, or if no symbol is known, they are "
+        "addresses. Bytes of names that are no visible ASCII characters "
         "are \\xNN.",
         "ka show marks the line of the block with > and the offset of the "
         "address in it; all other lines have the same indentation. If no "
@@ -73,7 +74,9 @@ const McSection mc_sections[] = {
         "omitted; the value of a key that applies is null if it is unknown. "
         "Every byte from 7f on is \\u00NN, whatever its meaning in the guest.",
         "Two objects have no type: {\"more\":N} after a listing that -n "
-        "shortened, and {\"fail\":\"...\"} for bad input. A listing without "
+        "shortened, and {\"fail\":\"...\"} for bad input. Text that is no "
+        "row, such as the answer of ka clear, has the type text and the key "
+        "text. A listing without "
         "rows prints nothing.",
         NULL } },
     { "The program", {
@@ -195,8 +198,8 @@ bool mc_cmd_rundown(McOut *out, const McArgs *args, GError **errp)
     print_usages(out, NULL, 0);
     mc_out_printf(out, "addresses: hex with or without 0x, symbol, "
                   "symbol+off, module:symbol");
-    mc_out_printf(out, "options: -s symbols, -j JSON, -n N limit, -v more "
-                  "fields; all: ka help <command>");
+    mc_out_printf(out, "options: -x addresses, -j JSON, -n N limit, -l all "
+                  "that is known; all: ka help <command>");
     print_state(out);
     return true;
 }
@@ -222,6 +225,14 @@ void mc_help_command(McOut *out, const McCommand *c)
         }
     }
 }
+
+/* For the manual: mc_out_end_line() makes these objects. */
+static const McObject text_object = {
+    "text", "text that is no row, such as the answer of ka clear",
+    { (const McColumn[]) { MC_END } },
+    .line = true,
+};
+MC_OBJECTS(mc_help_objects, &text_object);
 
 bool mc_cmd_help(McOut *out, const McArgs *args, GError **errp)
 {

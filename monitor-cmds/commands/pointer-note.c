@@ -44,10 +44,10 @@ char *mc_block_note(McOut *out, const KtBlock *b, uint64_t va)
                            freed ? 'F' : 'A', b->va, b->va + b->requested - 1,
                            b->requested, b->actual);
     put_cache(out, to, b);
-    if (out->symbols) {
+    if (out->stacks) {
         put_stack(out, to, "alloc", b->alloc_stack, b->alloc_us);
     }
-    if (out->symbols && freed) {
+    if (out->stacks && freed) {
         put_stack(out, to, "free", b->free_stack, b->free_us);
     }
     return g_string_free(to, FALSE);

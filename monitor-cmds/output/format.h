@@ -30,7 +30,9 @@ typedef struct McLongPlan McLongPlan;
  * @chunk: complete lines that were not printed yet
  * @margin: width of the margin of rows
  * @width: widths of columns "%*", @n_widths: those that this line had
- * @symbols: kernel for the names of program counters; NULL prints them in hex
+ * @names: frames have names: text without -x, JSON with -s
+ * @symbols: kernel for these names; NULL prints addresses
+ * @stacks: -s
  * @verbose: -v
  * @long_form: -l; @newest_us: time of the newest event, for ages
  * @long_plan: (owned, nullable) of the rows of -l
@@ -44,6 +46,7 @@ struct McOut {
     GString *chunk;
     unsigned margin;
     unsigned width[24], n_widths;
+    bool names, stacks;
     const GsKernel *symbols;
     bool verbose;
     bool long_form;
@@ -58,7 +61,8 @@ void mc_out_init(McOut *o, const McContext *ctx);
 void mc_out_deinit(McOut *o);
 
 /** mc_out_end_line() - end o->line, which has no newline. Bytes that are no
- *  printable ASCII characters become \xNN. */
+ *  printable ASCII characters become \xNN. With -j, a line that is no object
+ *  becomes one of the type "text". */
 void mc_out_end_line(McOut *o);
 /** mc_out_printf() - print one whole text line, without its newline */
 void mc_out_printf(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);

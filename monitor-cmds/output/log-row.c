@@ -115,9 +115,9 @@ MC_WHEN(is_by_pid)
     return knows_caller(line_of(row), false);
 }
 
-MC_WHEN(has_symbols)
+MC_WHEN(has_stack)
 {
-    return o->symbols;
+    return o->stacks;
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -159,7 +159,7 @@ const McObject mc_log_object = MC_OBJECT("log",
          "1 if the text is longer than ka keeps", .mask = KT_LOG_CUT,
          .flags = MC_ZERO | MC_OMIT),
     MC_PUT("text", put_either, "%", "the text"),
-    L(stack, FRAMES, " [%]", "with -s: its stack", .when = has_symbols));
+    L(stack, FRAMES, " [%]", "with -s: its stack", .when = has_stack));
 
 void mc_print_log(McOut *o, const McLogRow *row)
 {

@@ -74,8 +74,22 @@ static void make_printable(GString *line)
     }
 }
 
+/* Make an object of a line of text, of a command that has no rows. */
+static void make_object(McOut *o)
+{
+    g_autofree char *text = g_strdup(o->line->str);
+
+    g_string_assign(o->line, "{\"schema\":" G_STRINGIFY(MC_JSON_SCHEMA));
+    mc_json_text(o->line, "type", "text");
+    mc_json_text(o->line, "text", text);
+    g_string_append_c(o->line, '}');
+}
+
 void mc_out_end_line(McOut *o)
 {
+    if (o->json && *o->line->str != '{') {
+        make_object(o);
+    }
     make_printable(o->line);
     g_string_append_c(o->line, '\n');
     if (o->chunk->len && o->chunk->len + o->line->len > MC_CHUNK) {

@@ -309,7 +309,8 @@ static bool parse_option(McArgs *args, char **words, unsigned *i,
 /* Return false if the command does not have one of the options. */
 static bool check_options(const McArgs *args, GError **errp)
 {
-    uint64_t wrong = args->given & ~args->command->options;
+    uint64_t wrong = args->given & ~args->command->options &
+                     ~MC_OPTS_EVERYWHERE;
 
     return !wrong ||
            fail_options(args->command,

@@ -25,6 +25,10 @@
      OPT(TASK) | OPT(CPU) | OPT(FUNC) | OPT(MODULE) | OPT(FORMAT) | \
      OPT(AFTER) | OPT(HELP))
 
+/* Commands that print frames have both forms of them. */
+#define WITH_NAMES(options_) \
+    ((options_) | ((options_) & OPT(SYMBOLS) ? OPT(HEX) | OPT(WIDE) : 0))
+
 G_STATIC_ASSERT(MC_OPT__COUNT <= 64);
 
 const McCommand mc_commands[MC_CMD__COUNT] = {
@@ -32,7 +36,7 @@ const McCommand mc_commands[MC_CMD__COUNT] = {
                    objects_, help_, detail_) \
     [MC_CMD_##id] = { \
         .word = word_, .topic = topic_, .args = args_, .params = params_, \
-        .options = options_, .help = help_, .detail = detail_, \
+        .options = WITH_NAMES(options_), .help = help_, .detail = detail_, \
     },
 #include "monitor-cmds/table/commands.def"
 };

@@ -48,6 +48,12 @@ typedef struct McOption {
 } McOption;
 extern const McOption mc_options[MC_OPT__COUNT];
 
+/** Options that every command accepts: one that prints nothing that depends on
+ *  them ignores them. */
+#define MC_OPTS_EVERYWHERE \
+    (1ull << MC_OPT_SYMBOLS | 1ull << MC_OPT_JSON | 1ull << MC_OPT_LIMIT | \
+     1ull << MC_OPT_LONG | 1ull << MC_OPT_HEX | 1ull << MC_OPT_WIDE)
+
 /* ---- commands ------------------------------------------------------------ */
 
 typedef enum McCommandId {

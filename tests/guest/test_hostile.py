@@ -99,7 +99,7 @@ def damaged(kernel, damage, folder):
 
 def names_are_right(guest):
     """Compare the names that ka prints with the guest's own kallsyms."""
-    text = guest.hmp_qmp('ka -s -n 200')
+    text = guest.hmp_qmp('ka -w -n 200')
     for line in text.splitlines():
         frames = re.search(r'alloc\[(.*?)\]@', line)
         if frames and frames.group(1):
@@ -198,7 +198,7 @@ def names_callers(kernel, damage, folder):
                          g.hmp_qmp('ka stat')):
             assert 'no kernel was recognised' in g.hmp_qmp('ka')
             return
-        listing = g.hmp_qmp('ka -n 1000000')
+        listing = g.hmp_qmp('ka -n 1000000 -x')
         assert g.alive(), g.qemu_log
     callers = {int(va, 16) for va in re.findall(r'alloc\[(\w+)', listing)}
     assert len(callers) > 100, listing[:1000]

@@ -29,22 +29,22 @@ NAME = re.compile(r'[\w.]+\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?(?: ?\[\w+\])?|'
 
 # Commands with the addresses of the lost block and of the freed one.
 COMMANDS = (
-    '{lost} -s', '{lost} -s -v', '{lost} -j -s', 'show {lost} -s',
-    '{freed} --history -s -n 0', '{freed} --history -j -s -n 0',
-    'error -s', 'error -s -v', 'error -j -s', 'error --kind wrong-cache -s',
-    'alloc ka_first:ka_first_lose -s', 'alloc ka_first_lose -j -s',
-    'alloc ka_first:start --state A -s', '--task sh --state A -s -n 0',
-    'leak scan -s -n 0', 'leak list -s -n 0', 'leak list -j -s -n 0',
+    '{lost} -w', '{lost} -w -v', '{lost} -j -s', 'show {lost} -w',
+    '{freed} --history -w -n 0', '{freed} --history -j -s -n 0',
+    'error -w', 'error -w -v', 'error -j -s', 'error --kind wrong-cache -w',
+    'alloc ka_first:ka_first_lose -w', 'alloc ka_first_lose -j -s',
+    'alloc ka_first:start --state A -w', '--task sh --state A -w -n 0',
+    'leak scan -w -n 0', 'leak list -w -n 0', 'leak list -j -s -n 0',
     'leak list --format kmemleak -n 0', 'leak dump {lost}',
     'top --by module -n 0', 'top --by module -n 0 -j',
-    'top --by module --task sh -n 0', 'top --by caller -s -n 0',
-    'top --by caller -s -n 0 -j', 'top --by stack -s -n 0',
+    'top --by module --task sh -n 0', 'top --by caller -w -n 0',
+    'top --by caller -s -n 0 -j', 'top --by stack -w -n 0',
     'top --by stack -j -s -n 0',
-    'diff before --by module', 'diff before --by stack -s -n 0',
+    'diff before --by module', 'diff before --by stack -w -n 0',
 )
 # What a journal cannot answer, and what it has but the monitor has not.
 ONLINE = 'leak', 'sweep', 'JUnit', 'gdb'
-EVENTS = 'events {lost} -s', 'events {lost} -j -s'
+EVENTS = 'events {lost} -w', 'events {lost} -j -s'
 # What the module does while it is unloaded has such a frame.
 EXIT = re.compile(r'(cleanup_module|ka_first_exit)\+.*\[ka_first\]')
 

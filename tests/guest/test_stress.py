@@ -67,7 +67,7 @@ def live_by_tracer(ask, symbols):
     sums = defaultdict(lambda: [0, 0, 0])
     ranges = {site: symbols.range(site) for site in SITES}
     for site, (lo, hi) in ranges.items():
-        text = ask(f'ka alloc {lo:x}-{hi:x} --state A -n 0')
+        text = ask(f'ka alloc {lo:x}-{hi:x} --state A -n 0 -x')
         for va, req, frame, rest in re.findall(
                 r'A ([0-9a-f]{16})-[0-9a-f]{16} \( *([0-9a-f]+)/ *[0-9a-f]+\) '
                 r'alloc\[([0-9a-f]+)(.*)$', text, re.M):

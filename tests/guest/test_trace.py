@@ -234,7 +234,7 @@ def window(g, smp, name, words, passes, command=WORK, ring=None):
     first = begin(g, words + (f' --ring {ring}' if ring else ' --ring 1000000'))
     work(g, smp, command)
     last = finish(g)
-    return Window(name, words, passes, ring, first, last, g.hmp_qmp('ka trace'))
+    return Window(name, words, passes, ring, first, last, g.hmp_qmp('ka trace -x'))
 
 
 class Follow:
@@ -247,7 +247,7 @@ class Follow:
 
     def begin(self):
         self.proc = subprocess.Popen(
-            [program(), '-q', self.socket, 'trace', '--follow', '-o',
+            [program(), '-q', self.socket, 'trace', '--follow', '-x', '-o',
              self.file], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True)
 
@@ -273,14 +273,14 @@ def two_readers(g, smp, follow, module):
     first = begin(g, '--ring 1000000')
     follow.begin()
     work(g, smp)
-    parts = [g.hmp_qmp('ka trace')]
+    parts = [g.hmp_qmp('ka trace -x')]
     if module:
         assert 'all done' in g.shell('insmod /share/ka_rules.ko; '
                                      'echo all done')
-    parts += [g.hmp_qmp('ka trace -n 10'), g.hmp_qmp('ka trace')]
+    parts += [g.hmp_qmp('ka trace -n 10 -x'), g.hmp_qmp('ka trace -x')]
     work(g, smp, 'ls -l /proc/self/fd >/dev/null')
     last = finish(g)
-    parts.append(g.hmp_qmp('ka trace'))
+    parts.append(g.hmp_qmp('ka trace -x'))
     lines = []
     for part in parts:
         part = re.sub(r'^\.\.\. \d+ more\n', '', part, flags=re.M)
@@ -447,8 +447,8 @@ def boots(tap, kernel, smp, label):
             reset(g)
             work(g, smp)
             last = finish(g) + shift
-            text = g.hmp_qmp('ka trace -s')
-            plain = g.hmp_qmp('ka trace --after 0')
+            text = g.hmp_qmp('ka trace')
+            plain = g.hmp_qmp('ka trace --after 0 -x')
         w = Window('boots', '', of_cache('filp'), None, first, last,
                    plain.rpartition('-- next')[0] + text.splitlines()[-1])
         want = expected(journal, [w], saved)['boots']

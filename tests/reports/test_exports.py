@@ -106,7 +106,7 @@ def bad_lines_are_refused():
                         (('folded', '--value', 'peak'), 'cannot be added'),
                         (('folded', '--value', 'x'), 'the fields are'),
                         (('folded', 'x'), 'one word too many'),
-                        (('folded', '-j'), 'not an option'),
+                        (('folded', '-v'), 'not an option'),
                         (('folded', '--base', 'x'), 'no such mark'),
                         (('folded', '--base', '@1', '--task', '1'),
                          'not an option')):

@@ -37,8 +37,8 @@ def how_to_look(guest):
             f"-ex 'target remote {guest.path('gdb.sock')}' -ex bt",
             f"monitor:  socat - UNIX-CONNECT:{guest.path('monitor.sock')}",
             *(f'ka:       {ka} {what}' for what in (
-                'log -n 40', 'error -s', 'fault log -s', 'bt',
-                'leak scan -s'))]
+                'log -n 40', 'error -w', 'fault log -s', 'bt',
+                'leak scan -w'))]
 
 
 def keep(vm, command, limits, say):

@@ -4,7 +4,7 @@ that is stopped (Guest.ka), or its journal."""
 from . import CouldNotRun
 from .finding import from_error, from_leak, from_slab
 
-ALL = '-s', '-n', '0'       # with symbols, and every row
+ALL = '-s', '-n', '0'       # with names of frames, and every row
 FRAMES = *ALL, '--pc'       # and addresses for lines of source, in JSON
 
 
@@ -23,7 +23,7 @@ def errors(vm, state):
     and are skipped."""
     answer = rows(vm, 'error', *FRAMES)
     found = [e for e in answer if e.get('type') == 'error']
-    lines = vm.text('error', *ALL).splitlines() if found else []
+    lines = vm.text('error', '-w', '-n', '0').splitlines() if found else []
     if len(lines) < len(found):
         raise CouldNotRun(f'{len(found)} errors in {len(lines)} lines')
     state['complete'] = all(a.get('complete') != 'no' for a in answer)

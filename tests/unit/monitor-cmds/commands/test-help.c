@@ -404,7 +404,7 @@ TEST(test_complete, "/help/completion")
     check_complete("leak scan --format ", "ka kmemleak");
     check_complete("log --format ", "text ftrace");
     check_complete("log --level e", "emerg err");
-    check_complete("show -", "-s -j -n -v -l --pc --history -h --help");
+    check_complete("show -", "-s -j -n -v -w -l --pc --history -x -h --help");
     check_complete("stat -", "-j -v -h --help");
     check_complete("alloc x --la", "--layer");
     check_complete("alloc x --layer v", "vmalloc");

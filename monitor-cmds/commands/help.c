@@ -54,8 +54,9 @@ const McSection mc_sections[] = {
         "block contains the address, a line says so at the position of the "
         "block. Past lives, newest first, have the letter P and their own "
         "offset.",
-        "An error line is the block as it was at the time of the error, with "
-        "error[kind pc ...] and this time. An address without a block is "
+        "An error line begins with the kind of the error. The block follows as "
+        "it was at the time of the error, then error[...], the stack of the "
+        "error, and this time. An address without a block is "
         "printed as a range of one byte, with - for state, sizes and stack. "
         "error_va=<va> follows if the address at fault is not the block's "
         "first byte.",

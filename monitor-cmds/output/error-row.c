@@ -179,10 +179,14 @@ static bool is_repeated(const void *row)
 
 /* ---- the tables ---------------------------------------------------------- */
 
+static const McColumn kind_columns[] = {
+    E("error", kind, WORD, "%-14 ", "kind of the error",
+      .name = kt_error_name, .flags = MC_HEAD),
+    MC_END
+};
+
 static const McColumn error_columns[] = {
-    E("error", kind, WORD, " error[%", "kind of the error",
-      .name = kt_error_name),
-    MC_GET("error_stack", get_error_stack, TAIL, "%]",
+    MC_GET("error_stack", get_error_stack, STACK, " error[%]",
            "stack in which the error was found, leaf first"),
     E("error_us", us, NUMBER, "@%us", "guest microsecond of the error",
       .flags = MC_ZERO),
@@ -272,7 +276,7 @@ static const McColumn more_columns[] = {
 
 const McObject mc_error_object = {
     "error", "an error, and the block as it was then",
-    { mc_margin_columns, mc_block_columns, error_columns,
+    { kind_columns, mc_block_columns, error_columns,
       mc_block_more_columns, more_columns, mc_identity_columns },
     .is_block = true,
 };

@@ -81,7 +81,6 @@ static void plan_column(McLongPlan *p, const McColumn *c)
     }
     if (!strcmp(c->key, "error")) {
         p->kind = p->kind ? p->kind : c;
-        other = false;
     }
     if (other) {
         g_ptr_array_add(p->other, (gpointer)c);

@@ -49,21 +49,21 @@ static void put(GString *to, const char *color, const char *text, size_t len)
     g_string_append(to, PLAIN);
 }
 
-/* Append the text; the kind of an error in error[...] has a colour. */
-static void put_rest(GString *to, const char *text)
+/* Append the kind of an error at the begin of a line, and the blanks behind.
+ * Return their length, 0 if there is none. */
+static size_t put_kind(GString *to, const char *line)
 {
-    static const char begin[] = " error[";
-    const char *at = strstr(text, begin);
-    size_t len;
+    size_t len = strcspn(line, " ");
+    size_t all = len + strspn(line + len, " ");
+    g_autofree char *word = g_strndup(line, len);
+    KtErrorKind kind;
 
-    if (at) {
-        at += strlen(begin);
-        len = strcspn(at, " ]");
-        g_string_append_len(to, text, at - text);
-        put(to, RED, at, len);
-        text = at + len;
+    if (!kt_error_parse(word, &kind)) {
+        return 0;
     }
-    g_string_append(to, text);
+    put(to, RED, line, len);
+    g_string_append_len(to, line + len, all - len);
+    return all;
 }
 
 /* Return the length of the state and the range of a block, 0 if there is none
@@ -119,13 +119,14 @@ static void put_line(GString *to, const char *line)
                                                    0;
     size_t len;
 
+    line += put_kind(to, line);
     indent += strspn(line + indent, " ");
     len = block_length(line + indent);
     g_string_append_len(to, line, indent);
     line += indent;
     if (len) {
         put(to, state_color(*line), line, len);
-        put_rest(to, line + len);
+        g_string_append(to, line + len);
     } else if (indent == DETAIL_INDENT) {
         put_detail(to, line);
     } else if (indent == FRAME_INDENT) {

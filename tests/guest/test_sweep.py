@@ -181,7 +181,7 @@ with tap.test('the example for GitHub: an error is status 1, with one title '
               'and hash in each format'), \
         job('insmod /share/ka_errors.ko kind=double-free') as a:
     text = expect(1, a.run(ci_examples.script(ci_examples.github())))
-    assert 'error[double-free ' in text and ' 1 finding, 0 supp' in text, text
+    assert 'double-free    ' in text and ' 1 finding, 0 supp' in text, text
     known = a.read('ka-out/known.txt')
     fold, title = known.splitlines()[-1].split(' ', 1)
     assert re.fullmatch(r'double-free in ka_err_\w+', title), title
@@ -252,7 +252,7 @@ with tap.test('findings of the baseline or suppressed: status 0, in each '
         write('known', known), '--ktap', os.path.join(work, 'ktap'),
         '--kasan-text', os.path.join(work, 'kasan'), '--initrd', initrd,
         '--append', 'ka.run=error-leaky ka.end=poweroff'))
-    assert 'error[double-free' not in text, text
+    assert 'double-free    ' not in text, text
     assert 'unused suppression, line 3: overlap nobody_has_this' in text, text
     assert re.search(r' 0 findings, [1-9]\d* suppressed, 1 known\n', text), text
     suite = junit(failures=0, errors=0)
@@ -269,7 +269,7 @@ with tap.test('--access, --module-leaks, --leaks: a use after free, and what '
         '--access', '--slab-check', '--module-leaks', '--leaks',
         '--kasan-text', files['kasan'], '--html', files['html'],
         '--initrd', initrd, '--append', 'ka.run=stale-leaky ka.end=poweroff'))
-    assert 'error[use-after-free ' in text, text
+    assert 'use-after-free ' in text, text
     assert 'left by module ka_leaky' in text, text
     found = [c.get('name') for c in junit(errors=0).iter('testcase')]
     assert len(found) > 1 and len(found) == len(set(found)), found
@@ -312,7 +312,7 @@ with tap.test('an error, then a panic that resets the guest: status 1, both '
     path = write('kept', 'old\n')
     text = expect(1, sweep('--no-health', '--initrd', initrd, '--append',
                            'ka.run=error-panic', '--write-baseline', path))
-    assert 'error[double-free ' in text and 'Kernel panic' in text, text
+    assert 'double-free    ' in text and 'Kernel panic' in text, text
     assert 'kept: not written' in text and read(path) == 'old\n', text
     junit(tests=2, failures=1, errors=1, skipped=0)
 

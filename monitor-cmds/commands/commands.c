@@ -78,6 +78,8 @@ static void set_format(McOut *out, const McArgs *args)
     out->names = out->json ? out->stacks : !mc_given(args, MC_OPT_HEX);
     out->symbols = out->names ? mc_symbols(out->ctx) : NULL;
     out->verbose = mc_given(args, MC_OPT_VERBOSE);
+    out->whole = out->verbose || mc_given(args, MC_OPT_WIDE) ||
+                 mc_given(args, MC_OPT_HEX) || mc_given(args, MC_OPT_LONG);
     out->pcs = mc_given(args, MC_OPT_PC);
     if (mc_given(args, MC_OPT_LONG) &&
         args->command->options & 1ull << MC_OPT_LONG) {

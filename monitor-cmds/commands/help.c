@@ -45,9 +45,9 @@ const McSection mc_sections[] = {
         "the reserved bytes, still finds the block. A block of 0 bytes ends "
         "one byte before it starts.",
         "An unknown value is -, an unknown time is -us; a stack that was not "
-        "kept is empty: alloc[]. Frames are names, symbol+0xoffset, and [module] "
-        "if they are in one; with -x, or if no symbol is known, they are "
-        "addresses. Bytes of names that are no visible ASCII characters "
+        "kept is empty: alloc[]. Frames are names, symbol+0xoffset, and "
+        "[module] if they are in one; with -x, or if no symbol is known, they "
+        "are addresses. Bytes of names that are no visible ASCII characters "
         "are \\xNN.",
         "ka show marks the line of the block with > and the offset of the "
         "address in it; all other lines have the same indentation. If no "

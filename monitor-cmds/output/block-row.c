@@ -88,35 +88,39 @@ const McColumn mc_margin_columns[] = {
     MC_END
 };
 
-const McColumn mc_block_columns[] = {
-    MC_GET("state", get_state, LETTER, "%",
-           "A allocated, F freed and not reused, P past life, - no block",
-           .flags = MC_HEAD),
-    MC_GET("va", get_va, ADDRESS, " %",
-           "first byte of the block (error without a block: the address at "
-           "fault)", .flags = MC_HEAD),
-    MC_GET("end", get_end, ADDRESS, "-%",
-           "last requested byte; for a block of 0 bytes the byte before it",
-           .flags = MC_HEAD),
-    B("requested", requested, BYTES, " (%5", "bytes that were requested",
-      .flags = MC_HEAD),
-    B("actual", actual, BYTES, "/%5)", "bytes that the allocator reserved",
-      .flags = MC_HEAD),
-    B("alloc", alloc_stack, STACK, " alloc[%]",
-      "stack of the allocation, leaf first; empty if none was kept"),
-    B("alloc_us", alloc_us, NUMBER, "@%us",
-      "guest microsecond of the allocation", .flags = MC_ZERO),
-    B("rcu", rcu_stack, STACK, " rcu[%]",
-      "stack that queued the block by kfree_rcu", .when = is_queued),
-    B("rcu_us", rcu_us, NUMBER, "@%us",
-      "guest microsecond of the call of kfree_rcu", .flags = MC_ZERO,
-      .when = is_queued),
-    B("free", free_stack, STACK, " free[%]", "stack of the free, leaf first",
-      .when = is_freed),
-    B("free_us", free_us, NUMBER, "@%us", "guest microsecond of the free",
-      .flags = MC_ZERO, .when = is_freed),
-    MC_END
-};
+#define HEAD_COLUMNS \
+    MC_GET("state", get_state, LETTER, "%", \
+           "A allocated, F freed and not reused, P past life, - no block", \
+           .flags = MC_HEAD), \
+    MC_GET("va", get_va, ADDRESS, " %", \
+           "first byte of the block (error without a block: the address at " \
+           "fault)", .flags = MC_HEAD), \
+    MC_GET("end", get_end, ADDRESS, "-%", \
+           "last requested byte; for a block of 0 bytes the byte before it", \
+           .flags = MC_HEAD | MC_SPARE), \
+    B("requested", requested, BYTES, " (%5", "bytes that were requested", \
+      .flags = MC_HEAD), \
+    B("actual", actual, BYTES, "/%5)", "bytes that the allocator reserved", \
+      .flags = MC_HEAD)
+
+#define STACK_COLUMNS \
+    B("alloc", alloc_stack, STACK, " alloc[%]", \
+      "stack of the allocation, leaf first; empty if none was kept"), \
+    B("alloc_us", alloc_us, NUMBER, "@%us", \
+      "guest microsecond of the allocation", .flags = MC_ZERO | MC_SPARE), \
+    B("rcu", rcu_stack, STACK, " rcu[%]", \
+      "stack that queued the block by kfree_rcu", .when = is_queued), \
+    B("rcu_us", rcu_us, NUMBER, "@%us", \
+      "guest microsecond of the call of kfree_rcu", \
+      .flags = MC_ZERO | MC_SPARE, .when = is_queued), \
+    B("free", free_stack, STACK, " free[%]", "stack of the free, leaf first", \
+      .when = is_freed), \
+    B("free_us", free_us, NUMBER, "@%us", "guest microsecond of the free", \
+      .flags = MC_ZERO | MC_SPARE, .when = is_freed)
+
+const McColumn mc_block_columns[] = { HEAD_COLUMNS, STACK_COLUMNS, MC_END };
+const McColumn mc_block_head_columns[] = { HEAD_COLUMNS, MC_END };
+const McColumn mc_block_stack_columns[] = { STACK_COLUMNS, MC_END };
 
 const McColumn mc_block_more_columns[] = {
     B("layer", layer, LAYER, " layer=%", "allocator layer", .flags = MC_V),

@@ -30,6 +30,8 @@ typedef struct McBlockRow {
 
 /* Sets of columns, in this order. */
 extern const McColumn mc_margin_columns[], mc_block_columns[];
+/* The two parts of mc_block_columns. */
+extern const McColumn mc_block_head_columns[], mc_block_stack_columns[];
 extern const McColumn mc_block_more_columns[];
 /* After these, for errors and leaks. */
 extern const McColumn mc_identity_columns[];

@@ -189,7 +189,7 @@ static const McColumn error_columns[] = {
     MC_GET("error_stack", get_error_stack, STACK, " error[%]",
            "stack in which the error was found, leaf first"),
     E("error_us", us, NUMBER, "@%us", "guest microsecond of the error",
-      .flags = MC_ZERO),
+      .flags = MC_ZERO | MC_SPARE),
     E("error_va", va, ADDRESS, " error_va=%",
       "address at fault; in text only if it is not the block's first byte",
       .text_when = is_away),
@@ -276,8 +276,9 @@ static const McColumn more_columns[] = {
 
 const McObject mc_error_object = {
     "error", "an error, and the block as it was then",
-    { kind_columns, mc_block_columns, error_columns,
-      mc_block_more_columns, more_columns, mc_identity_columns },
+    { kind_columns, mc_block_head_columns, error_columns,
+      mc_block_stack_columns, mc_block_more_columns, more_columns,
+      mc_identity_columns },
     .is_block = true,
 };
 

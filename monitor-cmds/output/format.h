@@ -17,6 +17,8 @@
 #define MC_JSON_SCHEMA 1
 /* Approximate size of a chunk, in bytes. */
 #define MC_CHUNK 1200
+/* Most columns of a row of a block. */
+#define MC_COLUMNS 100
 /* Least width of the margin before a line; larger if an offset needs more. */
 #define MC_MARGIN 6
 
@@ -34,6 +36,8 @@ typedef struct McLongPlan McLongPlan;
  * @symbols: kernel for these names; NULL prints addresses
  * @stacks: -s
  * @verbose: -v
+ * @whole: lines may be longer than MC_COLUMNS: -w, -x, -v, -l
+ * @narrow: 0, or how much the row that is printed omits to fit, see row.c
  * @long_form: -l; @newest_us: time of the newest event, for ages
  * @long_plan: (owned, nullable) of the rows of -l
  * @pcs: --pc
@@ -48,7 +52,8 @@ struct McOut {
     unsigned width[24], n_widths;
     bool names, stacks;
     const GsKernel *symbols;
-    bool verbose;
+    bool verbose, whole;
+    unsigned narrow;
     bool long_form;
     McLongPlan *long_plan;
     bool pcs;
@@ -115,6 +120,8 @@ uint64_t mc_frame_at(const GsKernel *k, const McFrame *f);
 /** mc_put_pc() - append an address as symbol+0xoff[module], by the names of its
  *  time; in hex if no symbol covers it */
 void mc_put_pc(GString *s, const GsKernel *k, const McFrame *f);
+/** mc_put_function() - the same without the offset */
+void mc_put_function(GString *s, const GsKernel *k, const McFrame *f);
 /** mc_put_pc_as_kernel() - the same in the kernel's format %pS:
  *  symbol+0xoff/0xsize [module] */
 void mc_put_pc_as_kernel(GString *s, const GsKernel *k, const McFrame *f);

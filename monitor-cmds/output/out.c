@@ -215,6 +215,18 @@ void mc_put_pc(GString *s, const GsKernel *k, const McFrame *f)
     put_module(s, &sym);
 }
 
+void mc_put_function(GString *s, const GsKernel *k, const McFrame *f)
+{
+    GsSymbol sym;
+
+    if (!mc_frame_symbol(k, f, &sym)) {
+        mc_put_hex(s, f->pc, 16);
+        return;
+    }
+    mc_put_word(s, sym.name);
+    put_module(s, &sym);
+}
+
 void mc_put_pc_as_kernel(GString *s, const GsKernel *k, const McFrame *f)
 {
     GsSymbol sym;

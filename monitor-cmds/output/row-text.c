@@ -7,18 +7,111 @@
 
 #include <string.h>
 
+#include "monitor-cmds/output/helper-functions.h"
+
 /* Only this end of a stack is said: the last frame looks like an end. */
 #define CUT " (cut: a tracer replaced the return address)"
 
+/* ---- rows that fit a terminal -------------------------------------------- */
+
+/* What a row omits, one step after the other, until it fits: McOut.narrow. */
+enum { WHOLE, FRAMES_3, FRAMES_2, FRAMES_1, NO_OFFSETS, NO_END, NO_TIMES };
+
+static unsigned most_frames(const McOut *o)
+{
+    return o->narrow == WHOLE ? UINT_MAX : o->narrow == FRAMES_3 ? 3 :
+           o->narrow == FRAMES_2 ? 2 : 1;
+}
+
+static bool is_omitted(const McOut *o, const McColumn *c)
+{
+    return c->flags & MC_SPARE &&
+           o->narrow >= (c->look == MC_LOOK_ADDRESS ? NO_END : NO_TIMES);
+}
+
+/* Is the frame one of the allocator, or of another function that only does the
+ * work of its caller? */
+static bool is_helper(const McOut *o, const McStack *stack, unsigned i)
+{
+    McFrame frame = mc_frame(stack, i);
+    g_autofree char *name = NULL;
+    GsSymbol sym;
+
+    if (!mc_frame_symbol(o->symbols, &frame, &sym) || sym.module) {
+        return false;
+    }
+    name = mc_source_function(sym.name);
+    return mc_is_helper(name);
+}
+
+/* Return the first frame that is printed. */
+static unsigned first_frame(const McOut *o, const McStack *stack)
+{
+    unsigned i = 0;
+
+    if (o->narrow == WHOLE) {
+        return 0;
+    }
+    while (i < stack->n && is_helper(o, stack, i)) {
+        i++;
+    }
+    return i < stack->n ? i : 0;
+}
+
+static void put_sets(McOut *o, GString *s, const McObject *object,
+                     const void *row)
+{
+    o->n_widths = 0;
+    for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
+        mc_put_columns(o, s, object->columns[i], row, 0);
+    }
+}
+
+void mc_put_row(McOut *o, GString *s, const McObject *object, const void *row)
+{
+    static const char end[] = "...";
+    size_t from = s->len;
+
+    if (o->json || o->whole || !object->is_block) {
+        put_sets(o, s, object, row);
+        return;
+    }
+    for (o->narrow = FRAMES_3; o->narrow <= NO_TIMES; o->narrow++) {
+        g_string_truncate(s, from);
+        put_sets(o, s, object, row);
+        if (s->len <= MC_COLUMNS) {
+            break;
+        }
+    }
+    o->narrow = WHOLE;
+    if (s->len > MC_COLUMNS) {
+        g_string_truncate(s, MC_COLUMNS - strlen(end));
+        g_string_append(s, end);
+    }
+}
+
+/* ---- values -------------------------------------------------------------- */
+
 static void put_stack(McOut *o, GString *s, const McStack *stack, McLook look)
 {
-    for (unsigned i = 0; i < stack->n; i++) {
+    unsigned first = first_frame(o, stack), most = most_frames(o);
+    bool more = stack->n - first > most;
+
+    for (unsigned i = first; i < (more ? first + most : stack->n); i++) {
         McFrame frame = mc_frame(stack, i);
 
-        if (i || look == MC_LOOK_TAIL) {
+        if (i > first || look == MC_LOOK_TAIL) {
             g_string_append_c(s, ' ');
         }
-        mc_put_pc(s, o->symbols, &frame);
+        if (o->narrow >= NO_OFFSETS) {
+            mc_put_function(s, o->symbols, &frame);
+        } else {
+            mc_put_pc(s, o->symbols, &frame);
+        }
+    }
+    if (more) {
+        g_string_append(s, " ...");
+        return;
     }
     if (stack->n && stack->stop == GS_STOP_REPLACED && look != MC_LOOK_FRAMES) {
         g_string_append(s, CUT);
@@ -205,7 +298,7 @@ static void put_margin(McOut *o, GString *s, const McColumn *c, bool known,
 
 bool mc_has_text(const McOut *o, const McColumn *c, const void *row)
 {
-    return c->text && mc_applies(o, c, row) &&
+    return c->text && !is_omitted(o, c) && mc_applies(o, c, row) &&
            (o->verbose || !(c->flags & MC_TEXT_V)) &&
            (o->verbose || !c->text_when || c->text_when(row));
 }

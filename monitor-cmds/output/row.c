@@ -2,15 +2,6 @@
 /* Rows in the form that the user asked for: see row.h. */
 #include "monitor-cmds/output/row.h"
 
-static void put_text(McOut *o, GString *s, const McObject *object,
-                     const void *row)
-{
-    o->n_widths = 0;
-    for (unsigned i = 0; i < MC_SETS && object->columns[i]; i++) {
-        mc_put_columns(o, s, object->columns[i], row, 0);
-    }
-}
-
 static void end_object(McOut *o)
 {
     g_string_append_c(o->line, '}');
@@ -24,7 +15,7 @@ static void put_line(McOut *o, const McObject *object, const void *row,
     mc_json_key(o->line, "text");
     if (!text) {
         g_string_truncate(o->word, 0);
-        put_text(o, o->word, object, row);
+        mc_put_row(o, o->word, object, row);
         text = o->word->str;
     }
     mc_json_string(o->line, text);
@@ -58,7 +49,7 @@ void mc_print_line(McOut *o, const McObject *object, const void *row,
         if (text) {
             g_string_append(o->line, text);
         } else {
-            put_text(o, o->line, object, row);
+            mc_put_row(o, o->line, object, row);
         }
         mc_out_end_line(o);
     }

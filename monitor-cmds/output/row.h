@@ -75,6 +75,7 @@ enum {
     MC_HEAD = 64,           /* the long form has it in its first line */
     MC_EXACT = 128,         /* the first frame of the stack is an instruction,
                              * and no return address */
+    MC_SPARE = 256,         /* in text not if the line is too long */
 };
 
 typedef struct McColumn McColumn;
@@ -182,7 +183,7 @@ struct McColumn {
 #define MC_END { .key = NULL }
 
 /* Sets of columns of an object. */
-#define MC_SETS 7
+#define MC_SETS 8
 
 /**
  * struct McObject - a kind of rows
@@ -249,6 +250,10 @@ void mc_put_text_value(McOut *o, GString *s, const McColumn *c,
  *  these flags */
 void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
                     const void *row, unsigned need);
+/** mc_put_row() - append the columns of a row as text. If the line of a
+ *  block may not be long, stacks begin with the first frame that is no helper,
+ *  and have at most three frames; what does not fit is omitted, then cut */
+void mc_put_row(McOut *o, GString *s, const McObject *object, const void *row);
 /** mc_json_columns() - append columns as members of a JSON object */
 void mc_json_columns(McOut *o, const McColumn *columns, const void *row);
 /** mc_json_open() - begin an object with its schema and its type */

@@ -234,7 +234,8 @@ def window(g, smp, name, words, passes, command=WORK, ring=None):
     first = begin(g, words + (f' --ring {ring}' if ring else ' --ring 1000000'))
     work(g, smp, command)
     last = finish(g)
-    return Window(name, words, passes, ring, first, last, g.hmp_qmp('ka trace -x'))
+    return Window(name, words, passes, ring, first, last,
+                  g.hmp_qmp('ka trace -x'))
 
 
 class Follow:

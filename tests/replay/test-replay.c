@@ -124,6 +124,26 @@ static void run_events(Case *c, const char *script)
     }
 }
 
+/* A row with the stacks of a block fits a terminal, unless the command asks for
+ * more. */
+static void check_columns(const char *command, const char *printed)
+{
+    g_auto(GStrv) lines = g_strsplit(printed, "\n", -1);
+
+    if (g_regex_match_simple(" -[a-z]*[vwxlj]|--format|^struct", command, 0,
+                             0)) {
+        return;
+    }
+    for (unsigned i = 0; lines[i]; i++) {
+        bool row = strstr(lines[i], " alloc[") || strstr(lines[i], " error[");
+
+        if (row && strlen(lines[i]) > 100) {
+            g_error("ka %s: a line has %zu columns: %s", command,
+                    strlen(lines[i]), lines[i]);
+        }
+    }
+}
+
 static void run_command(Case *c, const char *line, GString *out)
 {
     g_autofree char *printed = NULL;
@@ -141,6 +161,7 @@ static void run_command(Case *c, const char *line, GString *out)
     }
     printed = c->leaks ? leak_script_run(c->leaks, line, &rc)
                        : test_world_run(c->world, line, &rc);
+    check_columns(line, printed);
     g_string_append_printf(out, "$ ka%s%s\n%s", *line ? " " : "", line,
                            printed);
     if (rc) {

@@ -134,7 +134,7 @@ class Disturbance:
         line = self.rand.choice(QUERIES).format(va=f'{va:x}',
                                                 end=f'{va + 4096:x}')
         text = self.ask(line)
-        found = re.findall(r'\bA ([0-9a-f]{16})-', text)
+        found = re.findall(r'\bA ([0-9a-f]{16})\b', text)
         if found:
             self.vas = [int(va, 16) for va in found[:50]]
         if line == 'ka check':

@@ -374,7 +374,7 @@ EMPTY_TEST(test_many_errors, "/format/errors-over-batches")
     test_world_events(w, s->str);
     text = test_world_run(w, "error", NULL);
     g_assert_cmpuint(count_lines(text), ==, 5000);
-    g_assert_true(g_str_has_suffix(text, " error[]@5002us\n"));
+    g_assert_nonnull(strstr(text, " error[]@5002us "));
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -509,7 +509,7 @@ EMPTY_TEST(test_deep_stacks, "/format/deepest-stack")
         g_string_append_printf(s, ",ffffffff8100%04x", i);
     }
     test_world_events(w, s->str);
-    text = test_world_run(w, "1000", NULL);
+    text = test_world_run(w, "1000 -w", NULL);
     for (p = strchr(text, '['); *p != ']'; p++) {
         frames += *p == ' ' || *p == '[';
     }

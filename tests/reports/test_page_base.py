@@ -168,6 +168,17 @@ def the_page_shows_the_difference():
                 'by.dispatchEvent(new Event("change"));'
                 'return [...document.querySelectorAll("#base-rows tbody tr")]'
                 '.map(r => [...r.cells].map(c => c.textContent))')
+    assert 'grew' in B.text('#compared') and \
+        os.path.basename(base) in B.text('#compared'), B.text('#compared')
+    for column in 2, 4:
+        B.js('document.querySelectorAll("#base-rows th button")'
+             '[arguments[0]].click()', column)
+        values = [int(v.replace(',', '')) for v in B.js(
+            'return [...document.querySelectorAll("#base-rows tbody tr")]'
+            '.map(r => r.cells[arguments[0]].textContent)', column)]
+        assert values == sorted(values, reverse=True), values
+        assert B.js('return document.activeElement.parentNode'
+                    '.getAttribute("aria-sort")') == 'descending'
     gone = [r for r in rows if r[0] == 'only-base']
     assert gone and gone[0][1:5] == ['gone', '0', '4,096', '-4,096'] or \
         gone[0][1] == 'gone', gone

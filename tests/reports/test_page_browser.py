@@ -115,6 +115,45 @@ def errors_have_their_stacks_and_commands():
     assert ' error 0xffff888000001000 -l' in cards[0], cards[0]
 
 
+def findings_come_first_with_links():
+    B.load_anew(P.page(P.case('089-format-kasan')))
+    for width in 1280, 420:
+        B.resize(width, 800)
+        state, bottom, high, head = B.js(
+            'const v = document.getElementById("verdict");'
+            'return [v.className, v.getBoundingClientRect().bottom,'
+            'window.innerHeight, v.firstChild.textContent]')
+        assert state == 'bad' and bottom < high, (state, bottom, high)
+        assert head == '6 errors', head
+    place = ('return [location.hash, document.activeElement.id || '
+             'document.activeElement.getAttribute("href"), '
+             'document.activeElement.getBoundingClientRect().top]')
+    B.type('#verdict li a', '\ue007')        # Enter
+    for name in 'error-0', 'error-0-block', 'error-0-stack':
+        if name != 'error-0':
+            B.type(f'#error-0 .places a[href="#{name}"]', '\ue007')
+        at, focus, top = B.js(place)
+        assert (at, focus) == ('#' + name, name) and -2 < top < 800, top
+    for name in 'error-0-block', 'error-0':
+        B.post('back')
+        assert B.js(place)[1] == name, B.js(place)
+    B.post('back')
+    at, focus, top = B.js(place)
+    assert (at, focus) == ('', '#error-0') and -2 < top < 800, (at, focus)
+
+
+def a_clean_run_says_so():
+    alloc = 'complete\nalloc va=ffff888000001000 size=10 us=1\n'
+    B.load_anew(P.page(P.journal(alloc)))
+    state = B.js('return document.getElementById("verdict").className')
+    assert state == 'clean' and 'Nothing was found' in B.text('#verdict'), \
+        (state, B.text('#verdict'))
+    assert 'Not checked: leaks' in B.text('#verdict'), B.text('#verdict')
+    B.load_anew(P.page(P.journal(alloc + 'gap\n')))
+    state = B.js('return document.getElementById("verdict").className')
+    assert state == 'unsure', state
+
+
 def page_of_job(**values):
     path = P.path('.html')
     page.write(P.ka, ('-f', TOP), path,
@@ -133,6 +172,8 @@ def the_findings_of_a_job_come_first():
     assert not B.js('return document.getElementById("job-part").hidden')
     assert B.text('#job-summary') == '1 finding, and 1 suppressed or known. ' \
         'The run is not complete: no end', B.text('#job-summary')
+    assert B.text('#verdict h2').startswith('1 finding, leak: 1'), \
+        B.text('#verdict h2')
     assert B.text('#job pre') == 'vcpu0 1 frames, end\n  f+0x1'
     names = B.js('return [...document.querySelectorAll("#job h3")]'
                  '.map(h => h.textContent)')
@@ -140,6 +181,7 @@ def the_findings_of_a_job_come_first():
     B.check_silent(path)
     B.load_anew(page_of_job())
     assert B.text('#job-summary') == 'No errors were found.'
+    assert B.text('#verdict h2') == 'Nothing was found'
     assert B.text('#error-count') != 'No errors were found.'
 
 
@@ -250,6 +292,7 @@ with webdriver.Browser() as B:
         a_click_zooms_and_the_sum_stays, the_search_counts,
         keys_invert_and_walk, tables_are_sorted_and_filtered,
         errors_have_their_stacks_and_commands,
+        findings_come_first_with_links, a_clean_run_says_so,
         the_findings_of_a_job_come_first,
         pixels_have_the_colour_of_their_frame, it_may_be_resized,
         hostile_names_are_text, deep_stacks_scroll,

@@ -4,37 +4,20 @@
  * are joined by names. The flame graph has colours for what grew and shrank.
  */
 
-/* Return a list of the parts of a value of two runs: now, before, change. */
-function comparedCells(now, before) {
-    return [now, before, now - before];
-}
-
 /* Return "new", "gone", "grew", "shrank" or "same". */
 function changeOf(bits, now, before) {
     return bits === 1 ? "new" : bits === 2 ? "gone" :
            now > before ? "grew" : now < before ? "shrank" : "same";
 }
 
-/* Return the rows of a joined table that match, as [name, change, ...cells];
- * the last one, without a match, has what the page does not list. */
-function joinedRows(table, strings, keys, expression) {
-    const rows = [];
-    const cells = i => keys.flatMap(k => comparedCells(
-        table[k][i], table["base_" + k][i]));
-
-    for (let i = 0; i < table.name.length; i++) {
-        const name = strings[table.name[i]];
-
-        if (expression.test(name)) {
-            rows.push([name, changeOf(table.in[i], table.live[i],
-                                      table.base_live[i]), ...cells(i)]);
-        }
+/* Add to a joined table the columns that its heading sorts: +live and so on, and
+ * the change in words. */
+function prepareJoined(table, keys) {
+    for (const k of keys) {
+        table["+" + k] = table[k].map((n, i) => n - table["base_" + k][i]);
     }
-    if (table.more) {
-        rows.push(["(" + formatCount(table.more) + " more rows)", "",
-                   ...cells(table.name.length)]);
-    }
-    return rows;
+    table.change = table.live.map((n, i) => i === table.name.length ? "" :
+        changeOf(table.in[i], n, table.base_live[i]));
 }
 
 /* Return the colour of a frame: red if it grew, blue if it shrank, the stronger
@@ -50,7 +33,7 @@ function changeColor(now, before, dark) {
 }
 
 if (typeof module !== "undefined") {
-    module.exports = {changeOf, joinedRows, changeColor};
+    module.exports = {changeOf, prepareJoined, changeColor};
 }
 
 /* ---- the page ------------------------------------------------------------ */
@@ -61,43 +44,66 @@ function signed(n) {
     return (n > 0 ? "+" : "") + formatCount(n);
 }
 
+/* A column: its key, its heading, and the explanation of that. */
+const JOINED = [
+    {key: "name", text: "name", help: "by what the rows are"},
+    {key: "change", text: "change", help: "of live bytes"},
+    ...COMPARED.flatMap(key => [
+        {key, text: key, help: key + " of this run"},
+        {key: "base_" + key, text: "base", help: key + " of the base"},
+        {key: "+" + key, text: "+/-", help: key + ", this run minus the base"},
+    ]),
+];
+
 class Compare {
     constructor(data) {
         this.data = data;
         this.expression = /(?:)/;
+        this.key = null;        /* the order of ka: the largest change first */
+        this.descending = true;
         for (const t of data.base.tables) {
+            prepareJoined(t, COMPARED);
             byId("base-by").append(element("option", t.by));
         }
         byId("base-by").addEventListener("change", () => this.fill());
-        byId("base-filter").addEventListener("input", e => {
-            const found = compileSearch(e.target.value);
-
-            e.target.classList.toggle("bad", !found);
-            this.expression = found || this.expression;
+        onFilter("base-filter", found => {
+            this.expression = found;
             this.fill();
         });
         this.fill();
     }
 
+    cell(table, key, i) {
+        const n = table[key][i];
+
+        return typeof n === "string" ? n : key[0] === "+" ? signed(n) :
+               formatCount(n);
+    }
+
+    line(table, name, i) {
+        const row = element("tr", null, element("td", name));
+
+        for (const {key} of JOINED.slice(1)) {
+            row.append(element("td", this.cell(table, key, i)));
+        }
+        row.className = table.change[i];
+        return row;
+    }
+
     fill() {
         const table = this.data.base.tables[byId("base-by").selectedIndex];
-        const head = element("tr", null, element("th", "name"),
-                             element("th", "change"));
-        const body = element("tbody");
+        const body = element("tbody"), names = this.data.strings;
+        const head = element("tr", null, ...JOINED.map(c => sortHeading(
+            this, c, byId("base-rows"))));
+        const rows = pickRows(table, names, this.key, this.descending,
+                              this.expression);
 
-        for (const key of COMPARED) {
-            head.append(element("th", key), element("th", "base"),
-                        element("th", "+/-"));
+        for (const i of rows) {
+            body.append(this.line(table, names[table.name[i]], i));
         }
-        const rows = joinedRows(table, this.data.strings, COMPARED,
-                                this.expression);
-        for (const [name, change, ...cells] of rows) {
-            const row = element("tr", null, element("td", name),
-                                element("td", change));
-
-            cells.forEach((n, i) => row.append(element(
-                "td", i % 3 === 2 ? signed(n) : formatCount(n))));
-            body.append(row);
+        if (table.more) {
+            body.append(this.line(table, "(" + formatCount(table.more) +
+                                  " more rows)", table.name.length));
         }
         byId("base-rows").replaceChildren(element("thead", null, head), body);
     }
@@ -130,7 +136,7 @@ function startCompare(data, flame) {
         return null;
     }
     byId("base-part").hidden = false;
-    byId("base-link").hidden = false;
+    byId("base-link").hidden = byId("compared").hidden = false;
     fillBaseTotals(data);
     for (const [key, name] of VIEWS) {
         const option = element("option", name + " of the base");

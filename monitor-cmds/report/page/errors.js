@@ -42,18 +42,25 @@ function hashLine(of, strings) {
     return line;
 }
 
-function errorCard(card, data, title) {
+function errorCard(card, data, title, id) {
     const strings = data.strings, address = strings[card.address];
     const e = element("article", null, element("h3", title));
+    const block = makeTarget(element("p", strings[card.block]), id + "-block");
+    const stacks = stackBoxes(card, strings);
 
+    makeTarget(e, id);
+    makeTarget(stacks[0], id + "-stack");
     for (const alt of card.alt) {
         e.append(element("p", "also: " + strings[alt]));
     }
     if (strings[card.what]) {
         e.append(element("p", strings[card.what]));
     }
-    e.append(element("p", strings[card.block]), ...stackBoxes(card, strings),
-             hashLine(card, strings));
+    e.append(placeLinks(linkTo(id + "-block", "block"),
+                        linkTo(id + "-stack", "stacks"),
+                        linkTo("map-part", "heap map"),
+                        linkTo("time-part", "timeline")),
+             block, ...stacks, hashLine(card, strings));
     if (address) {
         const commands = element("pre", data.command + " error " + address +
                                  " -l\n" + data.command + " show " + address +
@@ -64,9 +71,9 @@ function errorCard(card, data, title) {
 }
 
 /* The first error of a finding; the others are folded. */
-function findingCards(finding, cards, data) {
+function findingCards(finding, cards, data, id) {
     const name = data.strings[finding.name];
-    const out = [errorCard(cards[0], data, name)];
+    const out = [errorCard(cards[0], data, name, id)];
 
     if (cards.length > 1) {
         const n = cards.length - 1;
@@ -75,15 +82,14 @@ function findingCards(finding, cards, data) {
                          element("summary", formatCount(n) + " more error" +
                                  (n > 1 ? "s" : "") + " of this finding: " +
                                  name),
-                         ...cards.slice(1).map(c => errorCard(c, data, name))));
+                         ...cards.slice(1).map((c, k) => errorCard(
+                             c, data, name, id + "-" + (k + 1)))));
     }
     return out;
 }
 
 function fillErrors(data) {
     const left = data.errors - data.cards.length;
-    const plural = (n, word) => formatCount(n) + " " + word +
-                                (n === 1 ? "" : "s");
 
     byId("error-count").textContent = data.errors ?
         plural(data.errors, "error") + ", " +
@@ -93,7 +99,7 @@ function fillErrors(data) {
     data.findings.forEach((finding, i) => {
         byId("cards").append(...findingCards(
             finding, data.cards.filter((c, k) => data.finding_of[k] === i),
-            data));
+            data, "error-" + i));
     });
     if (left > 0) {
         byId("cards").append(element("p", "(" + formatCount(left) +

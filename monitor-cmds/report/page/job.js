@@ -7,11 +7,23 @@ function jobText(lines, more, strings) {
                    (more ? "\n(" + formatCount(more) + " more lines)" : ""));
 }
 
-function jobCard(card, strings) {
+/* Return links to the errors and leaks of the page that have this hash. */
+function sameHash(card, data) {
+    const same = (list, word, to) => list.flatMap((o, i) => o.fold ===
+        card.fold && data.strings[o.fold] ? [linkTo(to + i, word)] : []);
+
+    return [...same(data.findings, "stacks and block", "error-"),
+            ...same(data.leaks.groups, "stack and block", "leak-")].slice(0, 4);
+}
+
+function jobCard(card, data, id) {
+    const strings = data.strings;
     const hidden = strings[card.hidden];
     const e = element("article", null, element("h3", strings[card.name]));
 
+    makeTarget(e, id);
     e.className = hidden ? "left" : "leak";
+    e.append(placeLinks(...sameHash(card, data)));
     if (hidden) {
         e.append(element("p", hidden));
     }
@@ -35,9 +47,8 @@ function fillJob(data) {
     if (job.detail.length) {
         byId("job").append(jobText(job.detail, job.detail_more, strings));
     }
-    for (const card of job.cards) {
-        byId("job").append(jobCard(card, strings));
-    }
+    job.cards.forEach((card, i) => byId("job").append(
+        jobCard(card, data, "job-" + i)));
     if (job.more) {
         byId("job").append(element("p", "(" + formatCount(job.more) +
                                    " more findings)"));

@@ -12,22 +12,28 @@ function groupSize(group) {
          "");
 }
 
-function leakGroup(group, data) {
+function leakGroup(group, data, id) {
     const strings = data.strings, address = strings[group.address];
     const title = strings[group.title] || "blocks of one stack";
     const e = element("article", null, element("h4", title));
 
     e.className = group.title && strings[group.title] ? "leak" : "left";
-    e.append(element("p", groupSize(group)),
+    makeTarget(e, id);
+    e.append(placeLinks(linkTo(id + "-block", "block"),
+                        ...(group.frames ? [linkTo(id + "-stack", "stack")] :
+                            []), linkTo("map-part", "heap map")),
+             element("p", groupSize(group)),
              element("p", strings[group.state]),
-             element("p", "newest: " + strings[group.block]));
+             makeTarget(element("p", "newest: " + strings[group.block]),
+                        id + "-block"));
     if (group.frames) {
         const list = element("ol");
 
         for (const frame of group.frames) {
             list.append(element("li", strings[frame]));
         }
-        e.append(element("p", strings[group.when]), list);
+        e.append(element("p", strings[group.when]),
+                 makeTarget(list, id + "-stack"));
     }
     if (strings[group.fold]) {
         e.append(hashLine(group, strings));
@@ -65,9 +71,11 @@ function moduleSums(m) {
 function fillLeaks(data) {
     const box = byId("leaks"), leaks = data.leaks;
     const add = module => {
-        for (const group of leaks.groups.filter(g => g.module === module)) {
-            box.append(leakGroup(group, data));
-        }
+        leaks.groups.forEach((g, i) => {
+            if (g.module === module) {
+                box.append(leakGroup(g, data, "leak-" + i));
+            }
+        });
     };
 
     byId("leak-scan").textContent = data.strings[leaks.scan];

@@ -232,7 +232,8 @@ function commonOuter(lists) {
 
 /* ---- tables -------------------------------------------------------------- */
 
-/* Return the numbers of the rows whose name matches, in order. */
+/* Return the numbers of the rows whose name matches, in the order of @key;
+ * null: in that of the table. */
 function pickRows(table, strings, key, descending, expression) {
     const rows = [];
 
@@ -240,6 +241,9 @@ function pickRows(table, strings, key, descending, expression) {
         if (expression.test(strings[table.name[i]])) {
             rows.push(i);
         }
+    }
+    if (key === null) {
+        return rows;
     }
     const sign = descending ? -1 : 1;
     const value = i => key === "name" ? strings[table.name[i]] : table[key][i];

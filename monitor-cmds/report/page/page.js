@@ -82,6 +82,8 @@ function start(data) {
     document.body.classList.add("scripts");
     byId("page").hidden = false;
     fillSummary(data);
+    fillVerdict(data);
+    followAddresses();
     const flame = new Flame(byId("flame"), byId("status"), data);
     connect(flame);
     const tables = new Tables(data);

@@ -16,6 +16,38 @@ function byId(id) {
     return document.getElementById(id);
 }
 
+/* Call @fill with the expression of a filter, if it is one. */
+function onFilter(id, fill) {
+    byId(id).addEventListener("input", e => {
+        const found = compileSearch(e.target.value);
+
+        e.target.classList.toggle("bad", !found);
+        if (found) {
+            fill(found);
+        }
+    });
+}
+
+/* Return a heading that sorts. @of: has a key, an order and fill() */
+function sortHeading(of, {key, text, help}, table) {
+    const button = element("button", text || key);
+    const cell = element("th", null, button);
+
+    button.title = help;
+    button.addEventListener("click", () => {
+        of.descending = of.key === key ? !of.descending :
+                        key !== "name" && key !== "change";
+        of.key = key;
+        of.fill();
+        table.querySelector("[aria-sort] button").focus();
+    });
+    if (key === of.key) {
+        cell.setAttribute("aria-sort", of.descending ? "descending" :
+                          "ascending");
+    }
+    return cell;
+}
+
 class Tables {
     constructor(data) {
         this.data = data;
@@ -33,11 +65,8 @@ class Tables {
             this.table = this.tables[e.target.selectedIndex];
             this.fill();
         });
-        byId("filter").addEventListener("input", e => {
-            const found = compileSearch(e.target.value);
-
-            e.target.classList.toggle("bad", !found);
-            this.expression = found || this.expression;
+        onFilter("filter", found => {
+            this.expression = found;
             this.fill();
         });
         byId("copy").addEventListener("click", () => this.copy());
@@ -58,28 +87,6 @@ class Tables {
                         this.descending, this.expression);
     }
 
-    sort(key) {
-        this.descending = this.key === key ? !this.descending : key !== "name";
-        this.key = key;
-        this.fill();
-    }
-
-    heading(key, help) {
-        const button = element("button", key);
-        const cell = element("th", null, button);
-
-        button.title = help;
-        button.addEventListener("click", () => {
-            this.sort(key);
-            byId("rows").querySelector("[aria-sort] button").focus();
-        });
-        if (key === this.key) {
-            cell.setAttribute("aria-sort", this.descending ? "descending" :
-                              "ascending");
-        }
-        return cell;
-    }
-
     line(name, value) {
         const row = element("tr", null, element("td", name));
 
@@ -93,12 +100,11 @@ class Tables {
 
     fill() {
         const t = this.table, names = this.data.strings;
-        const head = element("tr", null, this.heading("name", "by " + t.by));
+        const head = element("tr", null, ...[
+            {key: "name", help: "by " + t.by}, ...this.columns].map(
+            c => sortHeading(this, c, byId("rows"))));
         const body = element("tbody");
 
-        for (const c of this.columns) {
-            head.append(this.heading(c.key, c.help));
-        }
         for (const i of this.rows()) {
             body.append(this.line(names[t.name[i]], key => t[key][i]));
         }

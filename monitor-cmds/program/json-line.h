@@ -74,6 +74,8 @@ void ka_report_read_scan(McReport *r, const char *answer, bool journal);
  *  -s -v -j -n N`. */
 void ka_report_read_left(McReport *r, const char *answer);
 
+/** ka_report_read_log() - read the answer of `ka log -j -n N`. */
+void ka_report_read_log(McReport *r, const char *answer);
 /** ka_report_read_map() - read the answer of `ka map -s -j`. */
 void ka_report_read_map(McReport *r, const char *answer);
 

@@ -69,6 +69,15 @@ static void read_map(const KaSource *s, McReport *r)
     ka_report_read_map(r, answer);
 }
 
+/* There is no answer if the kernel printed nothing. */
+static void read_log(const KaSource *s, McReport *r)
+{
+    g_autofree char *line = g_strdup_printf("log -j -n %u", MC_REPORT_LINES);
+    g_autofree char *answer = ka_source_query_maybe(s, line);
+
+    ka_report_read_log(r, answer);
+}
+
 /* Ask what leaked. No scan of everything is made here: that is for the user to
  * say. There is no answer about modules if none was unloaded. */
 static void read_leaks(const KaSource *s, McReport *r)
@@ -230,6 +239,7 @@ int ka_report(const KaExport *what, char **word)
     if (rc == KA_ANSWERED) {
         read_leaks(&s, r);
         read_map(&s, r);
+        read_log(&s, r);
         rc = write_page(what, r);
     }
     ka_source_close(&s);

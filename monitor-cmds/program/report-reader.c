@@ -366,6 +366,28 @@ bool ka_report_read_job(McReport *r, const char *path, GError **errp)
            refuse(path, "its verdict is not that of its findings", errp);
 }
 
+/* ---- the kernel's log ---------------------------------------------------- */
+
+static bool read_line(void *opaque, JsonObject *o, const char *type)
+{
+    McReport *r = opaque;
+    McReportLine line = { .level = (unsigned)count_of(o, "level"),
+                          .us = (int64_t)count_of(o, "us"),
+                          .ns = (int64_t)count_of(o, "ns"),
+                          .number = (int64_t)count_of(o, "number") };
+
+    if (!strcmp(type, "log")) {
+        line.text = ka_row_text(r, o, "text");
+        g_array_append_val(r->log, line);
+    }
+    return r->log->len < MC_REPORT_LINES;
+}
+
+void ka_report_read_log(McReport *r, const char *answer)
+{
+    ka_json_each(answer, read_line, r);
+}
+
 /* ---- the heap map -------------------------------------------------------- */
 
 static int64_t number_of(JsonObject *o, const char *key, int64_t unknown)

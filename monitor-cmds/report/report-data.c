@@ -77,6 +77,7 @@ McReport *mc_report_new(void)
     r->source = g_strdup("");
     r->table = g_array_new(FALSE, TRUE, sizeof(McReportTable));
     r->card = g_array_new(FALSE, TRUE, sizeof(McReportCard));
+    r->log = g_array_new(FALSE, TRUE, sizeof(McReportLine));
     r->leaks = mc_leak_groups_new();
     r->map = mc_map_columns_new();
     r->leaks->scan = mc_strings_add(r->strings, "");
@@ -104,6 +105,7 @@ static void free_one(McReport *r)
     g_free(r->source);
     g_array_unref(r->table);
     g_array_unref(r->card);
+    g_array_unref(r->log);
     mc_leak_groups_free(r->leaks);
     mc_map_columns_free(r->map);
     mc_job_free(r->job);

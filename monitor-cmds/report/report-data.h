@@ -96,6 +96,17 @@ typedef struct McReportCard {
     McCardPart part[MC_CARD__COUNT];
 } McReportCard;
 
+/* Lines of the kernel's log that the page has: the newest ones. */
+#define MC_REPORT_LINES     20000u
+
+/** struct McReportLine - a line of the kernel's log. @text: in the table of
+ *  strings; @us: of the VM's clock; @ns: of the kernel's; @number: of the line,
+ *  from 1 */
+typedef struct McReportLine {
+    unsigned text, level;
+    int64_t us, ns, number;
+} McReportLine;
+
 typedef struct McLeakGroups McLeakGroups;
 typedef struct McJob McJob;
 
@@ -112,6 +123,7 @@ typedef struct McJob McJob;
  * @job: (nullable) what scripts/sweep found
  * @base: (nullable, owned) another run, with which the page compares this one
  * @joined: this run or the other one of such a page; @strings are of both
+ * @log: McReportLine, the newest lines of the kernel's log
  * @timeline, @steps: (nullable) of a journal
  * @place: of each stack, its node in the tree and the inverted tree, while the
  *         page is written
@@ -124,6 +136,7 @@ typedef struct McReport {
     GArray *table;
     GArray *card;
     uint64_t errors;
+    GArray *log;
     McLeakGroups *leaks;
     struct McMapColumns *map;
     McJob *job;

@@ -254,6 +254,24 @@ static void put_cards(GString *to, McReport *r)
     mc_json_objects(to, "cards", r->card, put_card);
 }
 
+/* ---- the kernel's log ---------------------------------------------------- */
+
+static const McJsonArray line_arrays[] = {
+    MC_JSON_ARRAY("name", McReportLine, text),
+    MC_JSON_ARRAY("level", McReportLine, level),
+    MC_JSON_ARRAY("us", McReportLine, us, .steps = true),
+    MC_JSON_ARRAY("ns", McReportLine, ns, .steps = true),
+    MC_JSON_ARRAY("number", McReportLine, number, .steps = true),
+};
+
+static void put_log(GString *to, const McReport *r)
+{
+    mc_json_key(to, "log");
+    g_string_append_c(to, '{');
+    mc_json_arrays(to, line_arrays, G_N_ELEMENTS(line_arrays), r->log);
+    g_string_append_c(to, '}');
+}
+
 /* ---- all ----------------------------------------------------------------- */
 
 static void put_meta(GString *to, const McReport *r)
@@ -284,6 +302,7 @@ void mc_put_report_json(GString *to, McReport *r)
     put_cards(to, r);
     mc_put_leaks(to, r->leaks);
     mc_put_map(to, r->map);
+    put_log(to, r);
     mc_put_report_time(to, r);
     mc_json_key(to, "base");
     if (r->base) {

@@ -47,6 +47,7 @@ static int write_script(const char *path, const char *script_path)
         return 2;
     }
     w = test_world_new_at(script, path);
+    kt_log_save(test_world_tracer(w));
     k = strstr(script, "\nkernel\n") ? NULL : test_world_context(w)->kernel;
     if (k) {
         kt_tracer_save_kernel(test_world_tracer(w), k, true);

@@ -154,6 +154,31 @@ def a_clean_run_says_so():
     assert state == 'unsure', state
 
 
+def the_log_is_a_table():
+    path = P.page(P.journal(''.join(
+        f'log seq={i} ns={i * 1000000} us={i * 1000} level={3 + i % 4} pid=1 '
+        f'text=line{i}\n' for i in range(20000))))
+    B.load_anew(path)
+    rows = ('return [...document.querySelectorAll("#log tbody tr")]'
+            '.map(r => [r.className, ...[...r.cells].map(c => c.textContent)])')
+    lines = B.js(rows)
+    assert len(lines) == 500 and lines[:2] == [
+        ['marked', '0.000000', '3', 'line0'],
+        ['', '0.001000', '4', 'line1']], lines[:2]
+    assert B.text('#log-count') == '1 to 500 of 20,000 lines'
+    B.js('document.getElementById("log-on").click()')
+    assert B.js(rows)[0][3] == 'line500', B.js(rows)[0]
+    ms = B.js('const t = performance.now(), f = '
+              'document.getElementById("log-filter"); f.value = "9999$";'
+              'f.dispatchEvent(new Event("input"));'
+              'return performance.now() - t')
+    assert ms < 1000 and [r[3] for r in B.js(rows)] == [
+        'line9999', 'line19999'], ms
+    B.js('document.querySelector("#log th button").click()')
+    assert B.js(rows)[0][3] == 'line19999', B.js(rows)
+    B.check_silent(path)
+
+
 def page_of_job(**values):
     path = P.path('.html')
     page.write(P.ka, ('-f', TOP), path,
@@ -293,6 +318,7 @@ with webdriver.Browser() as B:
         keys_invert_and_walk, tables_are_sorted_and_filtered,
         errors_have_their_stacks_and_commands,
         findings_come_first_with_links, a_clean_run_says_so,
+        the_log_is_a_table,
         the_findings_of_a_job_come_first,
         pixels_have_the_colour_of_their_frame, it_may_be_resized,
         hostile_names_are_text, deep_stacks_scroll,

@@ -10,8 +10,8 @@ function changeOf(bits, now, before) {
            now > before ? "grew" : now < before ? "shrank" : "same";
 }
 
-/* Add to a joined table the columns that its heading sorts: +live and so on, and
- * the change in words. */
+/* Add to a joined table the columns that its heading sorts: +live and so on,
+ * and the change in words. */
 function prepareJoined(table, keys) {
     for (const k of keys) {
         table["+" + k] = table[k].map((n, i) => n - table["base_" + k][i]);

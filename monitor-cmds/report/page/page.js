@@ -88,12 +88,13 @@ function start(data) {
     connect(flame);
     const tables = new Tables(data);
     const timeline = startTimeline(data, flame, tables);
+    const log = new Log(data);
     fillJob(data);
     fillErrors(data);
     fillLeaks(data);
     const map = connectMap(data);
     const compare = startCompare(data, flame);
-    return {data, flame, tables, timeline, map, compare};
+    return {data, flame, tables, timeline, log, map, compare};
 }
 
 if (typeof document !== "undefined") {

@@ -149,6 +149,8 @@ def a_clean_run_says_so():
     assert state == 'clean' and 'Nothing was found' in B.text('#verdict'), \
         (state, B.text('#verdict'))
     assert 'Not checked: leaks' in B.text('#verdict'), B.text('#verdict')
+    B.load_anew(P.page(P.journal(alloc + 'log seq=0 level=1 text=BUG:\n')))
+    assert '1 urgent line' in B.text('#verdict.bad'), B.text('#verdict')
     B.load_anew(P.page(P.journal(alloc + 'gap\n')))
     state = B.js('return document.getElementById("verdict").className')
     assert state == 'unsure', state

@@ -14,7 +14,13 @@ function plural(n, word) {
 /* Return the findings of a page without a job, as [{text, to}]. */
 function ownFindings(data) {
     const strings = data.strings, out = [];
+    const urgent = data.log.level.filter(l => l <= 2).length;
 
+    if (urgent) {
+        out.push({text: plural(urgent, "urgent line") +
+                  " of the kernel's log (level crit to emerg)",
+                  to: "log-part"});
+    }
     data.findings.forEach((f, i) => out.push({
         text: strings[f.name] + (f.errors > 1 ? " (" + formatCount(f.errors) +
                                  " times)" : ""), to: "error-" + i}));
@@ -52,7 +58,7 @@ function verdict(data) {
     const counts = job ? [plural(job.failing, "finding")] :
         [plural(errors, "error"), ...leaks || data.leaks.scanned ?
             [plural(leaks, "leak") + (data.leaks.more ? " or more" : "")] : []];
-    const bad = errors + leaks > 0;
+    const bad = job ? errors > 0 : list.length > 0;
     const checks = job ? {checked: ["what the job checks"], not: []} :
         ownChecks(data);
 

@@ -97,7 +97,7 @@ const McColumn mc_margin_columns[] = {
            "fault)", .flags = MC_HEAD), \
     MC_GET("end", get_end, ADDRESS, "-%", \
            "last requested byte; for a block of 0 bytes the byte before it", \
-           .flags = MC_HEAD | MC_SPARE), \
+           .flags = MC_HEAD), \
     B("requested", requested, BYTES, " (%5", "bytes that were requested", \
       .flags = MC_HEAD), \
     B("actual", actual, BYTES, "/%5)", "bytes that the allocator reserved", \
@@ -107,16 +107,16 @@ const McColumn mc_margin_columns[] = {
     B("alloc", alloc_stack, STACK, " alloc[%]", \
       "stack of the allocation, leaf first; empty if none was kept"), \
     B("alloc_us", alloc_us, NUMBER, "@%us", \
-      "guest microsecond of the allocation", .flags = MC_ZERO | MC_SPARE), \
+      "guest microsecond of the allocation", .flags = MC_ZERO), \
     B("rcu", rcu_stack, STACK, " rcu[%]", \
       "stack that queued the block by kfree_rcu", .when = is_queued), \
     B("rcu_us", rcu_us, NUMBER, "@%us", \
       "guest microsecond of the call of kfree_rcu", \
-      .flags = MC_ZERO | MC_SPARE, .when = is_queued), \
+      .flags = MC_ZERO, .when = is_queued), \
     B("free", free_stack, STACK, " free[%]", "stack of the free, leaf first", \
       .when = is_freed), \
     B("free_us", free_us, NUMBER, "@%us", "guest microsecond of the free", \
-      .flags = MC_ZERO | MC_SPARE, .when = is_freed)
+      .flags = MC_ZERO, .when = is_freed)
 
 const McColumn mc_block_columns[] = { HEAD_COLUMNS, STACK_COLUMNS, MC_END };
 const McColumn mc_block_head_columns[] = { HEAD_COLUMNS, MC_END };

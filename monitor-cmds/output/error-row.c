@@ -189,7 +189,7 @@ static const McColumn error_columns[] = {
     MC_GET("error_stack", get_error_stack, STACK, " error[%]",
            "stack in which the error was found, leaf first"),
     E("error_us", us, NUMBER, "@%us", "guest microsecond of the error",
-      .flags = MC_ZERO | MC_SPARE),
+      .flags = MC_ZERO),
     E("error_va", va, ADDRESS, " error_va=%",
       "address at fault; in text only if it is not the block's first byte",
       .text_when = is_away),

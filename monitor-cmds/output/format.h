@@ -17,8 +17,9 @@
 #define MC_JSON_SCHEMA 1
 /* Approximate size of a chunk, in bytes. */
 #define MC_CHUNK 1200
-/* Most columns of a row of a block. */
+/* Most columns of a line about a block, and most lines of a row. */
 #define MC_COLUMNS 100
+#define MC_ROW_LINES 8
 /* Least width of the margin before a line; larger if an offset needs more. */
 #define MC_MARGIN 6
 
@@ -37,7 +38,9 @@ typedef struct McLongPlan McLongPlan;
  * @stacks: -s
  * @verbose: -v
  * @whole: lines may be longer than MC_COLUMNS: -w, -x, -v, -l
- * @narrow: 0, or how much the row that is printed omits to fit, see row.c
+ * @narrow: 0, or how much the row that is printed omits to fit, see row-text.c;
+ *          @item_at: where its last item begins; @line_at: where its lines
+ *          begin, @n_lines; @too_long: an item does not fit in a line
  * @long_form: -l; @newest_us: time of the newest event, for ages
  * @long_plan: (owned, nullable) of the rows of -l
  * @pcs: --pc
@@ -54,6 +57,9 @@ struct McOut {
     const GsKernel *symbols;
     bool verbose, whole;
     unsigned narrow;
+    size_t item_at, line_at[MC_ROW_LINES];
+    unsigned n_lines;
+    bool too_long;
     bool long_form;
     McLongPlan *long_plan;
     bool pcs;

@@ -14,19 +14,18 @@
 
 /* ---- rows that fit a terminal -------------------------------------------- */
 
-/* What a row omits, one step after the other, until it fits: McOut.narrow. */
-enum { WHOLE, FRAMES_3, FRAMES_2, FRAMES_1, NO_OFFSETS, NO_END, NO_TIMES };
+/* How a row is printed, one way after the other until it fits: McOut.narrow. In
+ * one line with at most three frames of each stack; with a line for each stack;
+ * with fewer frames; without offsets. */
+enum { WHOLE, ONE_LINE, FRAMES_3, FRAMES_2, FRAMES_1, NO_OFFSETS };
+
+/* It begins each further line of a row, in place of a space. */
+#define INDENT "        "
 
 static unsigned most_frames(const McOut *o)
 {
-    return o->narrow == WHOLE ? UINT_MAX : o->narrow == FRAMES_3 ? 3 :
+    return o->narrow == WHOLE ? UINT_MAX : o->narrow <= FRAMES_3 ? 3 :
            o->narrow == FRAMES_2 ? 2 : 1;
-}
-
-static bool is_omitted(const McOut *o, const McColumn *c)
-{
-    return c->flags & MC_SPARE &&
-           o->narrow >= (c->look == MC_LOOK_ADDRESS ? NO_END : NO_TIMES);
 }
 
 /* Is the frame one of the allocator, or of another function that only does the
@@ -69,24 +68,75 @@ static void put_sets(McOut *o, GString *s, const McObject *object,
 
 void mc_put_row(McOut *o, GString *s, const McObject *object, const void *row)
 {
-    static const char end[] = "...";
     size_t from = s->len;
 
+    o->n_lines = 1;
     if (o->json || o->whole || !object->is_block) {
         put_sets(o, s, object, row);
         return;
     }
-    for (o->narrow = FRAMES_3; o->narrow <= NO_TIMES; o->narrow++) {
+    for (o->narrow = ONE_LINE; o->narrow <= NO_OFFSETS; o->narrow++) {
         g_string_truncate(s, from);
+        o->line_at[0] = o->item_at = from;
+        o->n_lines = 1;
+        o->too_long = false;
         put_sets(o, s, object, row);
-        if (s->len <= MC_COLUMNS) {
+        if (!o->too_long && (o->narrow > ONE_LINE || o->n_lines == 1)) {
             break;
         }
     }
     o->narrow = WHOLE;
-    if (s->len > MC_COLUMNS) {
-        g_string_truncate(s, MC_COLUMNS - strlen(end));
-        g_string_append(s, end);
+}
+
+/* Return the columns of the last line. */
+static size_t columns(const McOut *o, const GString *s)
+{
+    return s->len - o->line_at[o->n_lines - 1] +
+           (o->n_lines > 1 ? strlen(INDENT) - 1 : 0);
+}
+
+/* Begin a new line with the last item. */
+static void begin_line(McOut *o)
+{
+    if (o->item_at > o->line_at[o->n_lines - 1] && o->n_lines < MC_ROW_LINES) {
+        o->line_at[o->n_lines++] = o->item_at;
+    }
+}
+
+/* Column @c was appended at @start. An item is a column that begins with a
+ * space, and those behind it that do not. */
+static void wrap(McOut *o, const GString *s, const McColumn *c, size_t start)
+{
+    if (s->str[start] == ' ') {
+        o->item_at = start;
+        if (c->look == MC_LOOK_STACK && o->narrow > ONE_LINE) {
+            begin_line(o);
+        }
+    }
+    if (columns(o, s) > MC_COLUMNS) {
+        begin_line(o);
+        o->too_long |= columns(o, s) > MC_COLUMNS;
+    }
+}
+
+void mc_end_row(McOut *o)
+{
+    g_autofree char *text = NULL;
+
+    if (o->n_lines == 1) {
+        mc_out_end_line(o);
+        return;
+    }
+    text = g_strndup(o->line->str, o->line->len);
+    g_string_truncate(o->line, o->line_at[1]);
+    mc_out_end_line(o);
+    for (unsigned i = 1; i < o->n_lines; i++) {
+        const char *from = text + o->line_at[i] + 1;
+
+        g_string_append(o->line, INDENT);
+        g_string_append_len(o->line, from, i + 1 < o->n_lines ?
+                            text + o->line_at[i + 1] - from : -1);
+        mc_out_end_line(o);
     }
 }
 
@@ -298,7 +348,7 @@ static void put_margin(McOut *o, GString *s, const McColumn *c, bool known,
 
 bool mc_has_text(const McOut *o, const McColumn *c, const void *row)
 {
-    return c->text && !is_omitted(o, c) && mc_applies(o, c, row) &&
+    return c->text && mc_applies(o, c, row) &&
            (o->verbose || !(c->flags & MC_TEXT_V)) &&
            (o->verbose || !c->text_when || c->text_when(row));
 }
@@ -315,6 +365,7 @@ void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
                     const void *row, unsigned need)
 {
     for (const McColumn *c = columns; c->key || c->text; c++) {
+        size_t start = s->len;
         McValue v;
         bool known;
 
@@ -327,6 +378,9 @@ void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
             put_margin(o, s, c, known, &v);
         } else if (is_wanted(c, known, &v)) {
             put_column(o, s, c, &v, known, row);
+        }
+        if (o->narrow != WHOLE && s->len > start) {
+            wrap(o, s, c, start);
         }
     }
 }

@@ -45,13 +45,12 @@ void mc_print_line(McOut *o, const McObject *object, const void *row,
         print_json(o, object, row, text);
     } else if (o->long_form && object->is_block) {
         mc_long_row(o, object, row);
-    } else {
-        if (text) {
-            g_string_append(o->line, text);
-        } else {
-            mc_put_row(o, o->line, object, row);
-        }
+    } else if (text) {
+        g_string_append(o->line, text);
         mc_out_end_line(o);
+    } else {
+        mc_put_row(o, o->line, object, row);
+        mc_end_row(o);
     }
 }
 

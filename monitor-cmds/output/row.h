@@ -75,7 +75,6 @@ enum {
     MC_HEAD = 64,           /* the long form has it in its first line */
     MC_EXACT = 128,         /* the first frame of the stack is an instruction,
                              * and no return address */
-    MC_SPARE = 256,         /* in text not if the line is too long */
 };
 
 typedef struct McColumn McColumn;
@@ -250,10 +249,14 @@ void mc_put_text_value(McOut *o, GString *s, const McColumn *c,
  *  these flags */
 void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
                     const void *row, unsigned need);
-/** mc_put_row() - append the columns of a row as text. If the line of a
- *  block may not be long, stacks begin with the first frame that is no helper,
- *  and have at most three frames; what does not fit is omitted, then cut */
+/** mc_put_row() - append the columns of a row as text. If lines of a block may
+ *  not be long, stacks begin with the first frame that is no helper, and have
+ *  at most three frames; what does not fit in a line begins a new one, and
+ *  what does not fit there has fewer frames, then no offsets */
 void mc_put_row(McOut *o, GString *s, const McObject *object, const void *row);
+/** mc_end_row() - end the lines of the row that mc_put_row() has appended to
+ *  @o->line; all but the first are indented */
+void mc_end_row(McOut *o);
 /** mc_json_columns() - append columns as members of a JSON object */
 void mc_json_columns(McOut *o, const McColumn *columns, const void *row);
 /** mc_json_open() - begin an object with its schema and its type */

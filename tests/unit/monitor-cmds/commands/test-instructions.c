@@ -37,7 +37,7 @@ static void expect(const char *script, const char *command, const char *part)
 TEST(read_from_memory, "/instructions/memory")
 {
     expect(KERNEL FREED ACCESS("ffffffff81000110", "0") "vm n=1\n"
-           CODE("ffffffff81000110"), "error", KNOWN);
+           CODE("ffffffff81000110"), "error -w", KNOWN);
     expect(KERNEL FREED ACCESS("ffffffff81000110", "0") "vm n=1\n"
            CODE("ffffffff81000110"), "error -j",
            "\"error_insn\":\"movq 0x18(%rdi), %rax\","
@@ -46,8 +46,8 @@ TEST(read_from_memory, "/instructions/memory")
 
 TEST(unknown_without_memory, "/instructions/unknown")
 {
-    expect(KERNEL FREED ACCESS("ffffffff81000110", "0"), "error", UNKNOWN);
-    expect(KERNEL FREED ACCESS("ffffffff81000110", "0") "vm n=1\n", "error",
+    expect(KERNEL FREED ACCESS("ffffffff81000110", "0"), "error -w", UNKNOWN);
+    expect(KERNEL FREED ACCESS("ffffffff81000110", "0") "vm n=1\n", "error -w",
            UNKNOWN);
     expect(KERNEL FREED ACCESS("ffffffff81000110", "0"), "error -j",
            "\"error_insn\":null,\"error_operand\":null");
@@ -60,7 +60,7 @@ TEST(none_of_a_range, "/instructions/range")
     g_autoptr(TestWorld) w = test_world_new(
         KERNEL FREED ACCESS("ffffffff81000100", "2") "vm n=1\n"
         CODE("ffffffff81000100"));
-    g_autofree char *text = test_world_run(w, "error", NULL);
+    g_autofree char *text = test_world_run(w, "error -w", NULL);
 
     g_assert_nonnull(strstr(text, "access=r8"));
     g_assert_null(strstr(text, "insn["));
@@ -70,13 +70,13 @@ TEST(code_of_a_module, "/instructions/module")
 {
     expect(KERNEL MODULE "load va=ffffffffc0001000\n" FREED
            ACCESS("ffffffffc0000110", "0") "vm n=1\n"
-           CODE("ffffffffc0000110"), "error", KNOWN);
+           CODE("ffffffffc0000110"), "error -w", KNOWN);
     expect(KERNEL MODULE "load va=ffffffffc0001000\n" FREED
            ACCESS("ffffffffc0000110", "0") "unload va=ffffffffc0001000\n"
-           "vm n=1\n" CODE("ffffffffc0000110"), "error", UNKNOWN);
+           "vm n=1\n" CODE("ffffffffc0000110"), "error -w", UNKNOWN);
     /* Another module lies there now. */
     expect(KERNEL MODULE "load va=ffffffffc0001000\n" FREED
            ACCESS("ffffffffc0000110", "0") "unload va=ffffffffc0001000\n"
            MODULE_OF("other") "load va=ffffffffc0001000\nvm n=1\n"
-           CODE("ffffffffc0000110"), "error", UNKNOWN);
+           CODE("ffffffffc0000110"), "error -w", UNKNOWN);
 }

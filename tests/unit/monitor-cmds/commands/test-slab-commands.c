@@ -169,7 +169,7 @@ BLOCKS_TEST(test_which_cache, "/slab-commands/which-cache")
 
 BLOCKS_TEST(test_slab, "/slab-commands/slab")
 {
-    expect(g, "slab ffff888000011404",
+    expect(g, "slab ffff888000011404 -w",
            "slab ffff888000011000-ffff888000011fff of kmalloc-1k, 4 "
            "slots, on node0-partial, inuse 2\n"
            "          0 A ffff888000011000-ffff8880000113e7 (  3e8/  "
@@ -272,7 +272,7 @@ BLOCKS_TEST(test_without, "/slab-commands/without")
     expect(g, "cache kmalloc-1k",
            "ffff888000008200 kmalloc-1k (400/400) live=9\n"
            "slabs are in the memory of a VM; a journal has none\n");
-    expect(g, "slab ffff888000011404",
+    expect(g, "slab ffff888000011404 -w",
            "      A ffff888000011000-ffff8880000113e7 (  3e8/  400) "
            "alloc[]@1700us\n"
            "> +4  F ffff888000011400-ffff8880000117e7 (  3e8/  400) "

@@ -223,7 +223,8 @@ TEST(test_closed, "/format/closed-sink-stops")
 /* Lines of a listing: @n of them, in the order of addresses, each once. */
 static void check_listing(TestWorld *w, const char *args, unsigned n)
 {
-    g_autofree char *text = test_world_run(w, args, NULL);
+    g_autofree char *whole = g_strconcat(args, " -w", NULL);
+    g_autofree char *text = test_world_run(w, whole, NULL);
     g_auto(GStrv) lines = split_lines(text);
     uint64_t last = 0;
 
@@ -372,7 +373,7 @@ EMPTY_TEST(test_many_errors, "/format/errors-over-batches")
         g_string_append_printf(s, "free va=1000 us=%u\n", 3 + i);
     }
     test_world_events(w, s->str);
-    text = test_world_run(w, "error", NULL);
+    text = test_world_run(w, "error -w", NULL);
     g_assert_cmpuint(count_lines(text), ==, 5000);
     g_assert_nonnull(strstr(text, " error[]@5002us "));
 }

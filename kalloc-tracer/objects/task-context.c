@@ -24,26 +24,34 @@ static bool in_stack(uint64_t stack, uint64_t sp)
 
 /* ---- a task that runs ---------------------------------------------------- */
 
-/* Do the registers of a vCPU that executes the kernel belong to the task? */
+/* Find the CPU that executes the task, as the kernel numbers it. */
+static bool find_cpu(const KtTask *t, uint64_t *cpu)
+{
+    return kt_task_fact(t, KT_TASK_ON_CPU, cpu) && *cpu &&
+           kt_task_fact(t, KT_TASK_CPU, cpu);
+}
+
+/* Do the registers of a vCPU that executes the kernel belong to the task? If
+ * the stack is that of an interrupt, and QEMU does not show the base register
+ * (sp_el0 of arm64), vCPUs are taken to have the numbers of their CPUs. */
 static bool registers_are_of(const KtObjects *o, const KtTask *t, unsigned vcpu)
 {
     const GsArch *arch = gs_kernel_arch(o->kernel);
     uint64_t base, sp, stack, offset, cpu;
 
-    if (arch->base == GS_BASE_TASK) {
-        return kt_objects_register(o->vm, vcpu, arch->reg[GS_REG_BASE],
-                                   &base) &&
-               gs_untag(gs_kernel_tag_bits(o->kernel), base) == t->va;
-    }
     if (kt_task_fact(t, KT_TASK_STACK, &stack) &&
         kt_objects_register(o->vm, vcpu, arch->reg[GS_REG_SP], &sp) &&
         in_stack(stack, sp)) {
         return true;
     }
-    return kt_task_fact(t, KT_TASK_ON_CPU, &cpu) && cpu &&
-           kt_task_fact(t, KT_TASK_CPU, &cpu) &&
-           kt_objects_register(o->vm, vcpu, arch->reg[GS_REG_BASE], &base) &&
-           kt_objects_percpu(o, cpu, 0, &offset) && offset && base == offset;
+    if (!kt_objects_register(o->vm, vcpu, arch->reg[GS_REG_BASE], &base)) {
+        return find_cpu(t, &cpu) && cpu == vcpu;
+    }
+    if (arch->base == GS_BASE_TASK) {
+        return gs_untag(gs_kernel_tag_bits(o->kernel), base) == t->va;
+    }
+    return find_cpu(t, &cpu) && kt_objects_percpu(o, cpu, 0, &offset) &&
+           offset && base == offset;
 }
 
 static bool executes(const KtObjects *o, const KtTask *t, unsigned vcpu)
@@ -56,9 +64,7 @@ static bool executes(const KtObjects *o, const KtTask *t, unsigned vcpu)
     }
     /* registers of user code do not say whose they are */
     return pc >= gs_kernel_lowest(o->kernel) ?
-               registers_are_of(o, t, vcpu) :
-               kt_task_fact(t, KT_TASK_ON_CPU, &cpu) && cpu &&
-                   kt_task_fact(t, KT_TASK_CPU, &cpu) && cpu == vcpu;
+               registers_are_of(o, t, vcpu) : find_cpu(t, &cpu) && cpu == vcpu;
 }
 
 bool kt_task_vcpu(const KtObjects *o, const KtTask *t, unsigned *vcpu)

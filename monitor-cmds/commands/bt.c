@@ -377,7 +377,8 @@ static void print_wait(const Walked *w, const KtTasks *tasks,
     if (place) {
         g_string_append_printf(line, " (%s)", place);
     }
-    for (unsigned i = 0; wait->owner && i < tasks->task->len; i++) {
+    for (unsigned i = 0; tasks && wait->owner && i < tasks->task->len;
+         i++) {
         const KtTask *t = &g_array_index(tasks->task, KtTask, i);
 
         if (t->va == wait->owner && kt_task_fact(t, KT_TASK_PID, &pid)) {
@@ -464,8 +465,11 @@ static void print_stack(McOut *out, const McArgs *args, GsUnwinder *u,
     Walked w = { .out = out, .pages = &pages, .t = t, .vcpu = vcpu };
     KtObjects o = mc_objects(out);
     const char *why = NULL;
+    uint64_t on_cpu;
 
-    if (vcpu == NO_VCPU) {
+    if (vcpu == NO_VCPU && kt_task_fact(t, KT_TASK_ON_CPU, &on_cpu) && on_cpu) {
+        why = "runs on a CPU, and no vCPU's registers are known to be its";
+    } else if (vcpu == NO_VCPU) {
         why = kt_task_saved(&o, t, &w.regs);
         w.regs.exact_ip = !why && is_begin(k, w.regs.ip);
     } else if (!read_registers(out->ctx->vm, vcpu, gs_kernel_arch(k),

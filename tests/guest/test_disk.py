@@ -31,7 +31,7 @@ def from_disk(kernel, tmp):
         assert numbers['events.checked'] > 50000, numbers
         for key in ('free.unknown', 'errors.recorded', 'gaps'):
             assert not numbers.get(key), f'{key}: {numbers[key]}'
-        shown = g.hmp_qmp('ka alloc start_kernel -s -n 1')
+        shown = g.hmp_qmp('ka alloc start_kernel -w -n 1')
         assert 'start_kernel+0x' in shown, shown
 
 

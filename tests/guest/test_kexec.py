@@ -38,7 +38,7 @@ def next_kernel(_, kernel, smp, __):
             for key in UNKNOWN:
                 assert not numbers.get(key), f'{key}: {numbers[key]}\n{stat}'
             # Names are those of the second kernel.
-            text = g.hmp_qmp('ka alloc start_kernel -s -n 5')
+            text = g.hmp_qmp('ka alloc start_kernel -w -n 5')
             assert 'start_kernel+' in text, text
 
 

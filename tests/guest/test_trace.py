@@ -118,7 +118,8 @@ def expected(journal, windows, saved=0):
     events before savevm."""
     found = {w.name: [] for w in windows}
     blocks, n, of_snapshot = Blocks(), 0, Blocks()
-    with subprocess.Popen([program(), '-f', journal, 'events', '-n', '0'],
+    with subprocess.Popen([program(), '-f', journal, 'events', '-x',
+                           '-n', '0'],
                           stdout=subprocess.PIPE, text=True) as ka:
         for line in ka.stdout:
             line = line.rstrip('\n')

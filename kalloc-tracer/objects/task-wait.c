@@ -9,8 +9,8 @@
  *         task = this task
  *
  * The stack is searched for words that are the task's address. Such a word is
- * part of a waiter if its list is whole: both neighbours point back. A waiter
- * that is no longer on a list, as an old one, is none. The head of the list is
+ * part of a waiter if its list is whole: both neighbours point back. Old
+ * waiters, which are on no list any more, are ignored. The head of the list is
  * the first node that is no waiter itself.
  *
  * Called on any thread while the VM is stopped; no locks. All values are
@@ -23,8 +23,9 @@
 /* The smallest stacks of kernels with 64 bits; all are powers of two. */
 #define STACK_MIN 0x4000ull
 #define STACK_MAX 0x10000ull
-/* Limit of waiters on one list. */
-#define WAITERS_MAX 4096u
+/* Limit of list nodes that are read for one task, for all words of its stack
+ * together: the guest can fill the stack with words that begin long lists. */
+#define NODES_MAX 4096u
 /* Low bits of the owner of a lock are flags. */
 #define OWNER_FLAGS 7ull
 #define RWSEM_READERS 1ull      /* readers have it, the task is one of them */
@@ -60,13 +61,14 @@ static const Kind kinds[] = {
       KT_M_WAIT_ENTRY_FUNC, KT_M_WAIT_LIST, NONE },
 };
 
-/** struct Search - for the waiter of task @t, whose stack is @frame */
+/** struct Search - for the waiter of task @t, whose stack is @frame. @nodes:
+ *  how many list nodes may still be read */
 typedef struct Search {
     const KtObjects *o;
     const KtTask *t;
     KtLayout at;
     const uint64_t *frame;
-    unsigned n;
+    unsigned n, nodes;
 } Search;
 
 static bool has(const Search *s, KtMember m)
@@ -113,12 +115,12 @@ static bool is_on_list(const Search *s, uint64_t node, uint64_t *next)
 }
 
 /* Find the head of the list that @node is on. */
-static bool find_head(const Search *s, const Kind *k, uint64_t node,
-                      uint64_t *head)
+static bool find_head(Search *s, const Kind *k, uint64_t node, uint64_t *head)
 {
     uint64_t at = node;
 
-    for (unsigned i = 0; i < WAITERS_MAX; i++) {
+    while (s->nodes) {
+        s->nodes--;
         if (!is_on_list(s, at, head) || *head == node) {
             return false;
         }
@@ -159,8 +161,7 @@ static bool is_called(const Search *s, const Kind *k)
 }
 
 /* Is the word at @va, which is the task's address, part of a waiter? */
-static bool try_word(const Search *s, const Kind *k, uint64_t va,
-                     KtTaskWait *out)
+static bool try_word(Search *s, const Kind *k, uint64_t va, KtTaskWait *out)
 {
     uint64_t node = va - s->at.at[k->task] + s->at.at[k->list], head;
 
@@ -193,7 +194,7 @@ static bool try_blocked_on(const Search *s, KtTaskWait *out)
 
 /* ---- the stack ----------------------------------------------------------- */
 
-static bool try_kinds(const Search *s, const bool *possible, uint64_t va,
+static bool try_kinds(Search *s, const bool *possible, uint64_t va,
                       KtTaskWait *out)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++) {
@@ -204,7 +205,7 @@ static bool try_kinds(const Search *s, const bool *possible, uint64_t va,
     return false;
 }
 
-static bool search(const Search *s, uint64_t sp, uint64_t end, KtTaskWait *out)
+static bool search(Search *s, uint64_t sp, uint64_t end, KtTaskWait *out)
 {
     uint64_t tag_bits = gs_kernel_tag_bits(s->o->kernel);
     g_autofree uint64_t *word = g_malloc(end - sp);
@@ -231,7 +232,7 @@ static bool search(const Search *s, uint64_t sp, uint64_t end, KtTaskWait *out)
 bool kt_task_wait(const KtObjects *o, const KtTask *t, uint64_t sp,
                   const uint64_t *frame, unsigned n, KtTaskWait *out)
 {
-    Search s = { .o = o, .t = t, .frame = frame, .n = n };
+    Search s = { .o = o, .t = t, .frame = frame, .n = n, .nodes = NODES_MAX };
     uint64_t state, stack, size = STACK_MIN;
 
     kt_layout_init(&s.at, o->kernel);

@@ -334,7 +334,7 @@ def test_bare(tmp):
             f.write(text)
         counts = bare.sums(log)
         assert (counts and counts['passed']) == want, (text, counts)
-    report = bare.Report(tmp, 'c1')
+    report = bare.Report(tmp, '12', 'c1')
     row = {'result': 'passed', 'counts': counts, 'seconds': 61, 'commit': 'c1'}
     with contextlib.redirect_stdout(io.StringIO()) as out:
         report.add('one', row)
@@ -342,8 +342,8 @@ def test_bare(tmp):
         assert not report.end()
     assert out.getvalue().endswith('1 passed, 1 failed, 0 skipped\n')
     assert report.known('one') and not report.known('two')
-    assert not bare.Report(tmp, 'c2').known('one')
-    with open(os.path.join(tmp, 'summary.txt'), encoding='ascii') as f:
+    assert not bare.Report(tmp, '12', 'c2').known('one')
+    with open(os.path.join(tmp, 'summary-12.txt'), encoding='ascii') as f:
         assert len(f.readlines()) == 2
 
 

@@ -60,7 +60,7 @@ class Systems:
     """A pristine system of each release, of which each suite gets a copy."""
 
     def __init__(self, folder):
-        self.folder, self.made = os.path.join(folder, 'systems'), {}
+        self.folder, self.made = folder, {}
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
 
@@ -140,10 +140,12 @@ def run_in(system, word, level, log):
 
 
 class Report:
-    """What was run, in files of a folder: NAME.json, NAME.log, summary."""
+    """What was run, in files of a folder: NAME.json, NAME.log, and a summary of
+    the releases @of."""
 
-    def __init__(self, folder, commit):
-        self.folder, self.commit, self.rows = folder, commit, []
+    def __init__(self, folder, of, commit):
+        self.folder, self.of, self.commit = folder, of, commit
+        self.rows = []
 
     def path(self, name, ending):
         return os.path.join(self.folder, name.replace(':', '-') + ending)
@@ -162,7 +164,8 @@ class Report:
         self.rows.append((name, row))
         with open(self.path(name, '.json'), 'w', encoding='utf-8') as f:
             json.dump(row, f)
-        with open(self.path('summary', '.txt'), 'w', encoding='utf-8') as f:
+        with open(self.path(f'summary-{self.of}', '.txt'), 'w',
+                  encoding='utf-8') as f:
             f.writelines(line(*r) + '\n' for r in self.rows)
         print(line(name, row), flush=True)
 
@@ -189,15 +192,16 @@ def run_one(systems, release, word, level, log):
 
 
 def main(suites):
-    """Run what the arguments say. It is not parallel: figures of time stay
-    comparable, and two set-ups do not wait for each other."""
+    """Run what the arguments say, one suite after the other. Two releases can
+    be run beside each other by two commands."""
     args = read_arguments(suites)
     if git('status', '--porcelain'):
         print('# changes that are not committed are not tested')
     commit = git('rev-parse', 'HEAD')
     folder = os.path.join(os.path.abspath(cache_folder()), 'bare')
-    report = Report(folder, commit)
-    systems = Systems(folder)
+    of = '-'.join(args.release)
+    report = Report(folder, of, commit)
+    systems = Systems(os.path.join(folder, f'systems-{of}'))
     try:
         for release in args.release:
             for word in args.suite:

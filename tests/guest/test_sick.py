@@ -98,7 +98,8 @@ def syzkaller_titles(console):
 
 
 def check(tap, kernel, run, guests):
-    wanted = sorted({(g.kind, g.title) for g in guests})
+    wanted = sorted({(g.kind, g.title) for g in guests} |
+                    {pair for g in guests for pair in g.arm64_then})
     found = sorted((f['kind'], f['title']) for f in run.findings)
     tap.ok(found == wanted, f'{kernel}: the findings are as wanted: ' +
            ', '.join(g.name for g in guests),

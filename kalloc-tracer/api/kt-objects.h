@@ -83,6 +83,13 @@ unsigned kt_objects_n_cpus(const KtObjects *o);
  */
 bool kt_objects_percpu(const KtObjects *o, unsigned cpu, uint64_t pointer,
                        uint64_t *va);
+/** kt_objects_physical() - find a byte of physical memory in the direct map.
+ *  False if the map is not known, or has no page there that can be read. */
+bool kt_objects_physical(const KtObjects *o, uint64_t phys, uint64_t *va);
+/** kt_objects_frame() - the same of the first byte of frame number @pfn */
+bool kt_objects_frame(const KtObjects *o, uint64_t pfn, uint64_t *va);
+/** kt_objects_page() - the same of the page whose struct page contains @page */
+bool kt_objects_page(const KtObjects *o, uint64_t page, uint64_t *va);
 /** kt_objects_vmalloc_space() - find the vmalloc space; both are inclusive. */
 bool kt_objects_vmalloc_space(const KtObjects *o, uint64_t *lo, uint64_t *hi);
 

@@ -336,6 +336,40 @@ bool kt_address_struct_page(const KtAddress *a, uint64_t *phys,
     return true;
 }
 
+bool kt_objects_physical(const KtObjects *o, uint64_t phys, uint64_t *va)
+{
+    KtAddress at = { .o = *o };
+    Page p;
+
+    if (!o->vm || phys >> 52) {
+        return false;
+    }
+    at.va = o->vm->page_offset + phys;
+    if (!find_page(&at, &p) || !kt_objects_has_frames(o)) {
+        return false;
+    }
+    *va = at.va;
+    return true;
+}
+
+bool kt_objects_frame(const KtObjects *o, uint64_t pfn, uint64_t *va)
+{
+    unsigned shift = o->kernel ? gs_kernel_page_shift(o->kernel) : 0;
+
+    return shift && !(pfn >> (64 - shift)) &&
+           kt_objects_physical(o, pfn << shift, va);
+}
+
+bool kt_objects_page(const KtObjects *o, uint64_t page, uint64_t *va)
+{
+    const KtAddress at = { .va = page, .o = *o };
+    uint64_t phys, offset;
+
+    return kt_address_struct_page(&at, &phys, &offset) &&
+           kt_objects_physical(o, phys & -(1ull << gs_kernel_page_shift(
+                                               o->kernel)), va);
+}
+
 /* ---- vmalloc ------------------------------------------------------------- */
 
 /* Read a struct vm_struct. Return false if the area does not contain the

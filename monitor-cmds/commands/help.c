@@ -22,6 +22,10 @@ const McSection mc_sections[] = {
         "with a - between them, without blanks; it includes both ends. If "
         "the kernel keeps tags in pointers (arm64 with KASAN), a number may "
         "have a tag, which is ignored.",
+        "pfn:HEX is the memory of the page frame of this number, phys:HEX "
+        "that of this physical address, and page:HEX that of the page whose "
+        "struct page (or folio) is at this address. Kernel messages name "
+        "pages in these ways.",
         "A word of hex digits may also be the name of a symbol. The rule: "
         "with 0x, or with 8 digits or more, it is a number; with fewer "
         "digits it is the symbol if the kernel has a symbol of this name, "

@@ -147,9 +147,25 @@ static bool is_pointer(const KtAddress *w)
     return w->has_block && w->block.layer == KT_LAYER_PERCPU;
 }
 
+/* Kernels print numbers of frames and physical addresses, too: say what they
+ * would be. */
+static void put_if_frame(const KtAddress *w, GString *out)
+{
+    uint64_t va;
+
+    if (kt_objects_frame(&w->o, w->va, &va)) {
+        g_string_append_printf(out, "; a frame is pfn:%" PRIx64, w->va);
+    }
+    if (kt_objects_physical(&w->o, w->va, &va)) {
+        g_string_append_printf(out, "; physical memory is phys:%" PRIx64,
+                               w->va);
+    }
+}
+
 static bool from_user(const KtAddress *w, GString *out)
 {
     g_string_append(out, "user address");
+    put_if_frame(w, out);
     return w->o.kernel && w->va < gs_kernel_lowest(w->o.kernel) &&
            !is_pointer(w) && is_canonical(w);
 }

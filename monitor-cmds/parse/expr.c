@@ -3,7 +3,7 @@
  * Address expressions. Grammar (expr.h has the rule for hex and symbols):
  *
  *   expr  = base ["+" hex]            kmalloc, kmalloc+1c, ffff888000001000+8
- *   base  = ["0x"] hex | [module ":"] symbol
+ *   base  = ["0x"] hex | [module ":"] symbol | ("pfn"|"phys"|"page") ":" hex
  *
  * The forms in kernel traces are accepted too: name+0x1c/0x90,
  * name+0x1c[module]. Called by parse.c only, on the thread of the command,
@@ -109,7 +109,9 @@ bool mc_parse_hex(const char *word, uint64_t *out, GError **errp)
         }
         v = v << 4 | g_ascii_xdigit_value(*s);
     }
-    *out = v;
+    if (out) {
+        *out = v;
+    }
     return true;
 }
 
@@ -262,16 +264,65 @@ static bool split_term(const char *word, Term *t, uint64_t *off, bool *has_off,
     return true;
 }
 
+/* ---- pages --------------------------------------------------------------- */
+
+/* How the memory of a page is named otherwise than by its address. */
+static const struct {
+    const char *word, *what;
+    bool (*find)(const KtObjects *o, uint64_t number, uint64_t *va);
+} places[] = {
+    { "pfn", "frame of this number", kt_objects_frame },
+    { "phys", "page of this physical address", kt_objects_physical },
+    { "page", "struct page at this address", kt_objects_page },
+};
+
+/* Return the index of the place that the term names; G_N_ELEMENTS(places) if it
+ * is none. */
+static unsigned place_of(const Term *t)
+{
+    unsigned i = 0;
+
+    while (i < G_N_ELEMENTS(places) && (g_strcmp0(t->module, places[i].word) ||
+                                        !mc_parse_hex(t->name, NULL, NULL))) {
+        i++;
+    }
+    return i;
+}
+
+static bool find_place(const McContext *ctx, const char *word, unsigned i,
+                       Term *t, GError **errp)
+{
+    const KtObjects o = { ctx->tracer, mc_symbols(ctx), ctx->vm };
+    uint64_t number = 0;
+
+    mc_parse_hex(t->name, &number, NULL);
+    if (places[i].find(&o, number, &t->va)) {
+        return true;
+    }
+    return fail(errp, MC_ERROR_UNKNOWN, word, !o.vm ?
+                "pages are not found without the VM's memory" :
+                "the direct map, which ka base prints, has no %s, or is not "
+                "known", places[i].what);
+}
+
+/* ---- terms --------------------------------------------------------------- */
+
 static bool parse_term(const McContext *ctx, const char *word, Term *t,
                        GError **errp)
 {
     uint64_t off = 0;
     bool has_off;
+    unsigned place;
 
     if (!split_term(word, t, &off, &has_off, errp)) {
         return false;
     }
-    if (is_number(ctx, t)) {
+    place = place_of(t);
+    if (place < G_N_ELEMENTS(places) && !ctx->symbols_later) {
+        if (!find_place(ctx, word, place, t, errp)) {
+            return false;
+        }
+    } else if (is_number(ctx, t)) {
         if (!mc_parse_hex(t->name, &t->va, errp)) {
             return false;
         }

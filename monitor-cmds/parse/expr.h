@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Address expressions: hex, symbol, symbol+off, module:symbol[+off], and ranges
- * of them. Called by the parser and commands, on the thread of the command.
+ * Address expressions: hex, symbol, symbol+off, module:symbol[+off], the memory
+ * of a page by its number (pfn:hex), physical address (phys:hex) or struct page
+ * (page:hex), and ranges of them. Called by the parser and commands, on the
+ * thread of the command.
  *
  * One rule separates hex from symbols. A word that starts with 0x, or that has
  * at least 8 hex digits and nothing else, is a number. A shorter word of hex
@@ -43,7 +45,8 @@ static inline const char *mc_why_no_kernel(const McContext *ctx)
  *  non-ASCII bytes as \xNN; at most 64 bytes of it */
 char *mc_quote(const char *word);
 
-/** mc_parse_hex() - parse all of @word as a hex number, with or without 0x */
+/** mc_parse_hex() - parse all of @word as a hex number, with or without 0x;
+ *  @out: (nullable) */
 bool mc_parse_hex(const char *word, uint64_t *out, GError **errp);
 /** mc_parse_decimal() - parse all of @word as a decimal number; @unit may
  *  follow it */

@@ -3,8 +3,8 @@
 """`ka whatis` says the same of an address as the guest.
 
 Oracle: symbols by /proc/kallsyms and /proc/iomem, areas by /proc/vmallocinfo,
-blocks by a module that prints them, a device's by another, percpu memory by
-QEMU's monitor.
+blocks and their pages by a module that prints them, a device's by another,
+percpu memory by QEMU's monitor.
 
 usage: test_whatis.py [--short] [--kernel K]...
 """
@@ -20,6 +20,7 @@ from lib.tap import Tap
 from scripts.lib.guest import Guest
 
 SAID = re.compile(r'ka_life: (\w+)=([0-9a-f]{16})')
+PLACE = re.compile(r'ka_life is at pfn=(\w+) phys=(\w+) page=(\w+)')
 SYMBOLS = {'do_exit': 'kernel text', 'init_task': 'kernel data'}
 # Names in /proc/iomem, and the symbols where they begin.
 DATA = {'Kernel rodata': '__start_rodata', 'Kernel data': '_sdata'}
@@ -85,6 +86,24 @@ def check_module(guest, loaded):
     got = whatis(guest, f'{int(va, 16) + 1:x}')
     what = 'module' if loaded else 'unloaded module'
     assert got['module'] == f'{what} ka_life text {name}+0x1', got
+
+
+def check_places(guest):
+    """A block is found by the number of its frame, its physical address and
+    its struct page; a frame that does not exist is none."""
+    va = dict(SAID.findall(guest.console))['ka_life_site_core']
+    pfn, phys, page = PLACE.search(guest.console).groups()
+    got = whatis(guest, f'phys:{phys}')
+    assert int(got['va'], 16) == int(va, 16), got
+    assert f'block {va}-' in got['block'], got
+    at = [int(whatis(guest, word)['va'], 16) for word in
+          (f'pfn:{pfn}', f'page:{page}', f'page:{int(page, 16) + 9:x}')]
+    assert len(set(at)) == 1 and 0 <= int(va, 16) - at[0] < 1 << 16, at
+    assert not (at[0] + int(phys, 16) - int(va, 16)) & 4095, at
+    assert f'pfn:{pfn}' in whatis(guest, pfn)['user']
+    for word in 'pfn:ffffffffff', f'page:{va}':
+        answer = guest.hmp_qmp(f'ka whatis {word}')
+        assert 'the direct map' in answer, answer
 
 
 def check_areas(guest):
@@ -184,7 +203,7 @@ def check_percpu(guest):
 
 def check_others(guest):
     got = whatis(guest, '400000')
-    assert got['user'] == 'user address', got
+    assert got['user'].startswith('user address'), got
     assert 'kernel' not in got and 'block' not in got, got
     # Above the widest page tables, and above the bits of tags.
     got = whatis(guest, '01f0000000000000')
@@ -210,6 +229,8 @@ def run(tap, kernel, share):
                 "grep '.ka_life.$' /proc/kallsyms")
         with tap.test(f'{kernel}: a module, and its blocks'):
             check_module(g, True)
+        with tap.test(f'{kernel}: by frame, physical address, struct page'):
+            check_places(g)
         with tap.test(f'{kernel}: areas of vmalloc(), and stacks'):
             check_areas(g)
         with tap.test(f'{kernel}: areas that are no blocks'):

@@ -5,8 +5,13 @@
  * section. What it allocated is printed, and freed when it is unloaded:
  *
  *   ka_life: SITE=ADDRESS
+ *   ka_life is at pfn=NUMBER phys=ADDRESS page=ADDRESS
+ *
+ * The latter is the place of what its core allocated.
  */
 #include <linux/init.h>
+#include <linux/io.h>
+#include <linux/mm.h>
 
 #include "ka_kmod.h"
 
@@ -39,12 +44,21 @@ static void say(const char *site, const void *p)
     pr_info("ka_life: %s=%px\n", site, p);
 }
 
+static void say_place(const void *p)
+{
+    const struct page *page = virt_to_page(p);
+
+    pr_info("ka_life is at pfn=%lx phys=%llx page=%px\n", page_to_pfn(page),
+            (u64)virt_to_phys((void *)p), page);
+}
+
 static int __init ka_life_init(void)
 {
     from_init = ka_life_site_init();
     say("ka_life_site_init", from_init);
     from_core = ka_life_site_core();
     say("ka_life_site_core", from_core);
+    say_place(from_core);
     return from_init && from_core ? 0 : -ENOMEM;
 }
 

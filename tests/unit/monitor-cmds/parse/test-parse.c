@@ -95,6 +95,33 @@ KERNEL_TEST(test_address, "/parse/address")
     check_address(w, "ext4_alloc", 0xffffffffc0000100);
 }
 
+/* Without the VM's memory no page is found. A word that is no number is one of
+ * a module, even with these names. */
+KERNEL_TEST(test_pages_without_memory, "/parse/pages-without-memory")
+{
+    static const char *const words[] = { "pfn:1c1d3", "phys:1c1d3a08",
+                                         "page:ffffea00007074c0" };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(words); i++) {
+        g_autoptr(GError) err = NULL;
+        uint64_t va;
+
+        g_assert_false(mc_parse_address(test_world_context(w), words[i], &va,
+                                        &err));
+        g_assert_nonnull(strstr(err->message, "without the VM's memory"));
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        g_autoptr(GError) err = NULL;
+        uint64_t va;
+
+        g_assert_false(mc_parse_address(test_world_context(w),
+                                        i ? "page:ext4_alloc" : "pfn:", &va,
+                                        &err));
+        g_assert_nonnull(strstr(err->message, i ? "nor a kernel symbol" :
+                                                  "an address is"));
+    }
+}
+
 /* arm64 with KASAN_SW_TAGS */
 static const char tagging[] =
     "symbol va=ffff800080000000 name=_stext\n"

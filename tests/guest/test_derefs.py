@@ -27,10 +27,11 @@ from scripts.lib.prepared import kernel_arch, paths
 
 REGS = {'x86_64': 'di si dx cx'.split(), 'aarch64': 'x0 x1 x2 x3'.split(),
         'riscv64': 'a0 a1 a2 a3'.split()}
-TEXT, RESULT = 'text', 'result'
+TEXT, USER_TEXT, RESULT = 'string', 'ustring', 'result'
+TEXTS = TEXT, USER_TEXT
 
 # An expression, the argument, the members on the way (each a pointer but the
-# last; a tuple of two are added), and the bits of the value or TEXT.
+# last; a tuple of two are added), and the bits of the value or one of TEXTS.
 Expr = namedtuple('Expr', 'text arg path kind')
 FILE = [Expr('file->f_inode->i_ino', 0,
              [[('file', 'f_inode')], [('inode', 'i_ino')]], 64),
@@ -50,6 +51,8 @@ EXPRS = {
     'dput': [Expr('dentry->d_name.name', 0, [NAME], TEXT)],
     'filp_close': [Expr('filp->f_flags', 0, [[('file', 'f_flags')]], 32)],
     'kstrdup': [Expr('*s', 0, [], TEXT)],
+    # Of user space, which the kernel is kept from (SMAP, PAN).
+    'getname_flags': [Expr('*filename', 0, [], USER_TEXT)],
 }
 LINE = re.compile(r'\s*.{1,16}-(?P<pid>\d+)\s+\[\d+\]\s+\S+\s+[\d.]+: '
                   r'(?P<kind>[er])_(?P<f>\w+): (?P<rest>.*)')
@@ -69,7 +72,7 @@ def fetch(expr, btf, regs):
     at = '$retval' if expr.arg == RESULT else '%' + regs[expr.arg]
     for members in expr.path:
         at = f'+{sum(btf.offset(*m) for m in members)}({at})'
-    return f'+0({at}):string' if expr.kind == TEXT else f'{at}:x64'
+    return f'+0({at}):{expr.kind}' if expr.kind in TEXTS else f'{at}:x64'
 
 
 def probes(function, exprs, btf, arch):
@@ -89,7 +92,7 @@ def chosen(arch):
     """Return {function: expressions} that the guest's ftrace can do, too."""
     if arch != 'riscv64':
         return EXPRS
-    found = {f: [e for e in es if e.kind != TEXT and e.arg != RESULT]
+    found = {f: [e for e in es if e.kind not in TEXTS and e.arg != RESULT]
              for f, es in EXPRS.items()}
     return {f: es for f, es in found.items() if es}
 
@@ -107,7 +110,7 @@ def theirs_of(text, exprs):
         for i, number, string, fault in VALUE.findall(m['rest']):
             kind = exprs[m['f']][int(i)].kind
             calls[key][-1][int(i)] = (
-                None if fault else string if kind == TEXT else
+                None if fault else string if kind in TEXTS else
                 int(number, 16) & (1 << kind) - 1)
     return calls
 
@@ -122,11 +125,13 @@ def is_address(word):
 def our_value(value, expr, row):
     """Return a value as theirs_of() has it; 'unread' if it is not known though
     there is an address."""
-    if value is None or value == '0x0' and expr.kind == TEXT:
+    if value is None and expr.kind == USER_TEXT:
+        return None         # it may have to be read from a disk first
+    if value is None or value == '0x0' and expr.kind in TEXTS:
         base = int(row['ret'] if expr.arg == RESULT else
                    row['regs'][expr.arg], 16)
         return 'unread' if value is None and is_address(base) else None
-    if expr.kind == TEXT:
+    if expr.kind in TEXTS:
         return value.removesuffix('...')[1:-1]
     return int(value.split()[0], 0) & (1 << expr.kind) - 1
 
@@ -151,10 +156,10 @@ def same(ours, theirs, exprs):
     """Texts are cut. Where we say that the address is NULL or an error, the
     guest has any number."""
     for a, b, e in zip(ours, theirs, exprs):
-        if e.kind == TEXT and isinstance(a, str) and isinstance(b, str):
+        if e.kind in TEXTS and isinstance(a, str) and isinstance(b, str):
             if a != b and (len(a) < TEXT_MAX or not b.startswith(a)):
                 return False
-        elif not (a is None and (b is None or e.kind != TEXT)) and a != b:
+        elif not (a is None and (b is None or e.kind not in TEXTS)) and a != b:
             return False
     return True
 

@@ -25,13 +25,14 @@ static void check_names(KtExam *x, KtMapId map, const KtRec *r)
     if (r->layer == KT_LAYER_NONE || r->layer >= KT_LAYER__COUNT ||
         pages != (map == KT_MAP_PAGES)) {
         kt_exam_found(x, KT_CHECK_BLOCK_LAYER, "%s%" PRIx64 ", layer %u",
-                      x->boot, (uint64_t)r->va, r->layer);
+                      x->boot, (uint64_t)r->va, (unsigned)r->layer);
     }
     if (!kt_exam_ids(x, r->stack, r->task, r->cache) ||
         r->gfp >= x->m->blocks.n_gfps) {
         kt_exam_found(x, KT_CHECK_BLOCK_NAMES, "%s%" PRIx64 ", stack %u, task "
                       "%u, cache %u, gfp %u", x->boot, (uint64_t)r->va,
-                      r->stack, r->task, (unsigned)r->cache, r->gfp);
+                      (unsigned)r->stack, (unsigned)r->task,
+                      (unsigned)r->cache, (unsigned)r->gfp);
     }
     if (r->alloc_us > x->last_us) {
         kt_exam_found(x, KT_CHECK_BLOCK_TIME, "%s%" PRIx64 ", allocated at %"

@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* Modules that a remark names. */
+#define NAMES_MAX 12u
+
 /* A function that is called more often than this slows the guest. */
 #define OFTEN_PER_SECOND 200000u
 
@@ -292,6 +295,9 @@ bool mc_cmd_calls(McOut *out, const McArgs *args, GError **errp)
     if (mc_given(args, MC_OPT_AFTER)) {
         return list_after(&l, errp);
     }
+    if (args->form == MC_FORM_TEXT) {
+        mc_remark_module(out, args->module);
+    }
     kt_query_calls(out->ctx->tracer, &list);
     add_rows(&l, &list, args->limit);
     print_listing(&l);
@@ -322,6 +328,46 @@ void mc_remark_waits(McOut *out, const char *condition)
     }
 }
 
+/* Append the names of loaded modules, at most NAMES_MAX. */
+static void put_loaded(GString *to, const GsKernel *k)
+{
+    unsigned n = 0;
+    GsModule m;
+
+    for (unsigned i = 0; gs_kernel_nth_module(k, i, &m); i++) {
+        if (m.live && n++ < NAMES_MAX) {
+            g_string_append(to, n == 1 ? " " : ", ");
+            mc_put_word(to, m.name);
+        }
+    }
+    g_string_append(to, n > NAMES_MAX ? ", ..." : n ? "" : " none");
+}
+
+void mc_remark_module(McOut *out, const char *module)
+{
+    const GsKernel *k = mc_symbols(out->ctx);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *quoted = mc_quote(module ? module : "");
+    bool was = false;
+    GsModule m;
+
+    if (!module || !k) {
+        return;
+    }
+    for (unsigned i = 0; gs_kernel_nth_module(k, i, &m); i++) {
+        if (mc_match(module, m.name)) {
+            if (m.live) {
+                return;
+            }
+            was = true;
+        }
+    }
+    g_string_printf(text, "no module %s is loaded%s; loaded:", quoted,
+                    was ? " any more" : " yet");
+    put_loaded(text, k);
+    mc_remark(out, text->str);
+}
+
 bool mc_cmd_calls_add(McOut *out, const McArgs *args, GError **errp)
 {
     const KtWatchSpec spec = {
@@ -349,6 +395,7 @@ bool mc_cmd_calls_add(McOut *out, const McArgs *args, GError **errp)
                   "; the module is not loaded yet" :
                   "; the kernel is not known yet");
     mc_remark_waits(out, spec.condition);
+    mc_remark_module(out, spec.module);
     return true;
 }
 

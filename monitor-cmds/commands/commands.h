@@ -61,6 +61,10 @@ char *mc_range_text(const McRange *r);
  *  are not loaded (calls.c) */
 void mc_remark_waits(McOut *out, const char *condition);
 
+/** mc_remark_module() - remark that no loaded module has the name of --module,
+ *  @module (nullable), and which modules are loaded (calls.c) */
+void mc_remark_module(McOut *out, const char *module);
+
 /* ---- registers at a panic (bt.c) ----------------------------------------- */
 
 /** enum McPanic - is a vCPU in the kernel's panic()? */

@@ -176,6 +176,7 @@ bool mc_cmd_fault_add(McOut *out, const McArgs *args, GError **errp)
     }
     print_added(out, id);
     mc_remark_waits(out, spec.condition);
+    mc_remark_module(out, spec.module);
     return true;
 }
 
@@ -495,6 +496,7 @@ bool mc_cmd_fault_stacks(McOut *out, const McArgs *args, GError **errp)
     if (!has_vm(out, errp)) {
         return false;
     }
+    mc_remark_module(out, args->module);
     kt_faults_stacks(out->ctx->tracer, copy_stack, rows);
     for (unsigned i = 0; i < rows->len && !out->closed; i++) {
         const KtFaultStack *s = &g_array_index(rows, KtFaultStack, i);

@@ -240,6 +240,9 @@ bool mc_cmd_log(McOut *out, const McArgs *args, GError **errp)
         .last = kt_log_last(out->ctx->tracer),
     };
 
+    if (args->form == MC_FORM_TEXT) {
+        mc_remark_module(out, args->module);
+    }
     kt_log_batch_init(&l.batch);
     if (args->form == MC_FORM_FTRACE && mc_given(args, MC_OPT_JSON)) {
         g_set_error(errp, MC_ERROR, MC_ERROR_SYNTAX,

@@ -61,7 +61,7 @@ typedef struct McContext {
 
 /**
  * mc_run() - run one command line
- * @line: without the leading "ka"; NULL or "" prints the run-down
+ * @line: without the leading "ka"; NULL or "" prints the screen of commands
  *
  * Any thread. Bad input prints one line through @ctx->puts and changes nothing.
  * Returns: 0 done, 1 bad input, 2 @ctx->puts returned false.

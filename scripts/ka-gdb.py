@@ -356,6 +356,19 @@ def value_of(rows):
 
 # --- what gdb sees -----------------------------------------------------------
 
+def words_of_help(text):
+    """The first words of the commands on the screen of ka help: one at the
+    start of a line, or several behind "also:"."""
+    words = set()
+    for line in text.partition('\nka help ')[0].splitlines():
+        if line.startswith('  '):
+            names = line.removeprefix('  also: ').strip()
+            names = names.split(', ') if 'also: ' in line[:8] else [names]
+            words.update(name.split()[0] for name in names
+                         if name[0].isalpha())
+    return words
+
+
 class Ka(gdb.Command):
     """A command of ka, the kernel allocation tracer: `ka` alone lists them."""
 
@@ -390,8 +403,7 @@ class Ka(gdb.Command):
 
     def commands(self):
         if self.words is None:
-            self.words = sorted(set(re.findall(r'^\s*ka ([a-z]+)\b',
-                                               monitor(''), re.MULTILINE)))
+            self.words = sorted(words_of_help(monitor('help')))
         return self.words
 
 

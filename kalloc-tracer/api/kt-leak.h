@@ -63,7 +63,7 @@ typedef struct KtLeak {
  * @fresh: of @leaks, those that the scan before did not report
  * @blocks: blocks that were examined
  * @excused: unreached blocks that a rule excuses
- * @cleared: unreached blocks that the user dismissed by `ka leak clear`
+ * @dismissed: unreached blocks that the user dismissed by `ka leak dismiss`
  * @interior: blocks reached only by a pointer into them
  * @unplaced: blocks that overlap others, and count as reached
  * @tasks: tasks whose stacks were used
@@ -75,7 +75,7 @@ typedef struct KtLeakReport {
     GArray *leaks;
     GPtrArray *missing;
     unsigned fresh;
-    uint64_t blocks, excused, cleared, interior, unplaced;
+    uint64_t blocks, excused, dismissed, interior, unplaced;
     uint64_t tasks;
     uint64_t bytes, guest_bytes, unreadable;
     uint64_t us;
@@ -95,9 +95,9 @@ bool kt_leak_scan(KtTracer *t, const KtLeakPlan *plan, KtLeakReport *out,
 void kt_leak_report_clear(KtLeakReport *r);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(KtLeakReport, kt_leak_report_clear)
 
-/** kt_leak_clear() - dismiss what the last scan reported: later scans do not
+/** kt_leak_dismiss() - dismiss what the last scan reported: later scans do not
  *  report these blocks while they live. Return their number. */
-uint64_t kt_leak_clear(KtTracer *t);
+uint64_t kt_leak_dismiss(KtTracer *t);
 /** kt_leak_scanned() - return true if there was a scan. @us: (out) guest time
  *  of the last one. */
 bool kt_leak_scanned(KtTracer *t, uint64_t *us);
@@ -105,10 +105,10 @@ bool kt_leak_scanned(KtTracer *t, uint64_t *us);
  *  that was allocated at @alloc_us. */
 bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
                    KtLeakHold *hold);
-/** kt_leak_cleared() - return true if the block was reported by a scan and the
- *  user then dismissed that report with kt_leak_clear(). */
-bool kt_leak_cleared(KtTracer *t, uint64_t va, uint64_t alloc_us,
-                     KtLeakHold *hold);
+/** kt_leak_dismissed() - return true if the block was reported by a scan and
+ *  the user then dismissed that report with kt_leak_dismiss(). */
+bool kt_leak_dismissed(KtTracer *t, uint64_t va, uint64_t alloc_us,
+                       KtLeakHold *hold);
 
 /**
  * kt_leak_list() - list the blocks of the last report that are still live

@@ -339,7 +339,7 @@ void kt_skip_kfree_rcu(KtLiveSet *w);
 /* ---- scanner and rules --------------------------------------------------- */
 /*
  * KtLeakScanner: what the leak room keeps between two scans of a tracer: the
- * rules, the findings of the last scan, the blocks that the user cleared, and
+ * rules, the findings of the last scan, the blocks that the user dismissed,
  * when the next periodic scan is due. Only the thread of monitor commands uses
  * it.
  */
@@ -380,16 +380,16 @@ typedef struct KtLeakFinding {
 /**
  * struct KtLeakScanner - of a tracer; the thread of monitor commands
  * @rules: KtLeakRule, those that are built in first
- * @cleared: KtLeakFinding by va: not to be reported again
+ * @dismissed: KtLeakFinding by va: not to be reported again
  * @last: KtLeakFinding by address: what the last scan reported, at @last_us
  * @every: seconds from one scan to the next while the VM runs, 0: none by
  *         itself; @waited: of them; @tries: of the one that is due
  * @why_not: (owned, nullable) could not be made, the last time
- * @epoch: of the boot that @cleared and @last are of, see kt_tracer_epoch()
+ * @epoch: of the boot that @dismissed and @last are of, see kt_tracer_epoch()
  */
 typedef struct KtLeakScanner {
     GArray *rules;
-    GHashTable *cleared;
+    GHashTable *dismissed;
     GArray *last;
     uint64_t last_us;
     bool scanned;

@@ -51,7 +51,7 @@ void *kt_leak_scanner_new(KtBudget *unused)
 
     l->rules = g_array_new(FALSE, FALSE, sizeof(KtLeakRule));
     g_array_set_clear_func(l->rules, clear_rule);
-    l->cleared = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
+    l->dismissed = g_hash_table_new_full(gs_number_hash, g_int64_equal, g_free,
                                        NULL);
     l->last = g_array_new(FALSE, FALSE, sizeof(KtLeakFinding));
     for (unsigned i = 0; i < G_N_ELEMENTS(built_in); i++) {
@@ -69,7 +69,7 @@ void kt_leak_scanner_free(void *scanner)
 
     if (l) {
         g_array_unref(l->rules);
-        g_hash_table_unref(l->cleared);
+        g_hash_table_unref(l->dismissed);
         g_array_unref(l->last);
         g_free(l->why_not);
         g_free(l);
@@ -94,7 +94,7 @@ KtLeakScanner *kt_leak_scanner_now(KtTracer *t)
 
     if (l->epoch != epoch) {
         l->epoch = epoch;
-        g_hash_table_remove_all(l->cleared);
+        g_hash_table_remove_all(l->dismissed);
         g_array_set_size(l->last, 0);
         l->last_us = 0;
         l->scanned = false;

@@ -90,11 +90,11 @@ static const KtLeakFinding *find_finding(const GArray *findings, uint64_t va,
     return m && m->alloc_us == alloc_us ? m : NULL;
 }
 
-/* Find the block among the cleared ones; NULL if it was not cleared. */
-static const KtLeakFinding *find_cleared(const KtLeakScanner *l, uint64_t va,
-                                         uint64_t alloc_us)
+/* Find the block among the dismissed ones; NULL: it was not dismissed. */
+static const KtLeakFinding *find_dismissed(const KtLeakScanner *l, uint64_t va,
+                                           uint64_t alloc_us)
 {
-    const KtLeakFinding *m = g_hash_table_lookup(l->cleared, &va);
+    const KtLeakFinding *m = g_hash_table_lookup(l->dismissed, &va);
 
     return m && m->alloc_us == alloc_us ? m : NULL;
 }
@@ -112,8 +112,8 @@ static uint64_t owner_of(const Scanning *s, uint32_t i)
     return kt_live_set_block(s->s.w, s->owner[i])->va;
 }
 
-/* Report an unreached block: count it as cleared, or add it to @out and to the
- * findings of this scan. @before: findings of the last scan */
+/* Report an unreached block: count it as dismissed, or add it to @out and to
+ * the findings of this scan. @before: findings of the last scan */
 static void report(const Scanning *s, uint32_t i, const GArray *before,
                    KtLeakReport *out)
 {
@@ -123,8 +123,8 @@ static void report(const Scanning *s, uint32_t i, const GArray *before,
     const KtLiveBlock *b = kt_live_set_block(w, i);
     KtLeakFinding finding = { b->va, b->alloc_us, leak.hold, leak.owner };
 
-    if (find_cleared(l, b->va, b->alloc_us)) {
-        out->cleared++;
+    if (find_dismissed(l, b->va, b->alloc_us)) {
+        out->dismissed++;
     } else if (kt_query_find(w->tracer, b->va, &leak.block) &&
                leak.block.va == b->va) {
         g_array_append_val(out->leaks, leak);
@@ -284,7 +284,7 @@ bool kt_leak_classify(KtTracer *t, const KtLeakPlan *plan, GArray *blocks,
 
 /* ---- findings of the last scan ------------------------------------------ */
 
-uint64_t kt_leak_clear(KtTracer *t)
+uint64_t kt_leak_dismiss(KtTracer *t)
 {
     KtLeakScanner *l = kt_leak_scanner_now(t);
     uint64_t n = l->last->len;
@@ -293,7 +293,7 @@ uint64_t kt_leak_clear(KtTracer *t)
         KtLeakFinding *m = g_memdup2(&g_array_index(l->last, KtLeakFinding, i),
                                      sizeof(KtLeakFinding));
 
-        g_hash_table_replace(l->cleared, &m->va, m);
+        g_hash_table_replace(l->dismissed, &m->va, m);
     }
     g_array_set_size(l->last, 0);
     return n;
@@ -319,11 +319,11 @@ bool kt_leak_known(KtTracer *t, uint64_t va, uint64_t alloc_us,
     return m;
 }
 
-bool kt_leak_cleared(KtTracer *t, uint64_t va, uint64_t alloc_us,
-                     KtLeakHold *hold)
+bool kt_leak_dismissed(KtTracer *t, uint64_t va, uint64_t alloc_us,
+                       KtLeakHold *hold)
 {
-    const KtLeakFinding *m = find_cleared(kt_leak_scanner_now(t), va,
-                                          alloc_us);
+    const KtLeakFinding *m = find_dismissed(kt_leak_scanner_now(t), va,
+                                            alloc_us);
 
     if (m) {
         *hold = m->hold;

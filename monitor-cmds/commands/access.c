@@ -301,7 +301,7 @@ static void print_armed(McOut *out, const McArgs *args)
                   "; no cache of this name is known yet",
                   kt_block_spec_knows_task(&args->filter.spec, t) ? "" :
                   "; no such task is known yet",
-                  is_loaded(out, args->in) ? "" :
+                  is_loaded(out, args->module) ? "" :
                   "; no such module is loaded yet",
                   kt_tracer_enabled(t) ? "" :
                   "; nothing is checked before ka on");
@@ -311,7 +311,7 @@ bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
 {
     g_autofree KtCodeRange *code = g_new(KtCodeRange, args->pcs->len);
     KtAccessSpec spec = {
-        .block = args->filter.spec, .module = args->in,
+        .block = args->filter.spec, .module = args->module,
         .writes = mc_given(args, MC_OPT_WRITES), .kinds = args->kinds,
         .verify = mc_given(args, MC_OPT_VERIFY),
     };

@@ -94,11 +94,31 @@ static bool may_come_later(const McCommand *c)
            c == &mc_commands[MC_CMD_ACCESS_ON];
 }
 
+/* Return true if a person reads the answer. JSON, forms for other programs, and
+ * the answers that a reader joins by --after have no remark. */
+static bool is_for_people(const McArgs *args)
+{
+    return !mc_given(args, MC_OPT_JSON) && !mc_given(args, MC_OPT_AFTER) &&
+           args->form == MC_FORM_TEXT;
+}
+
+/* Name what replaces the old words of the line. */
+static void remark_renamed(McOut *out, const McArgs *args)
+{
+    for (unsigned i = 0; i < mc_n_renamed; i++) {
+        if (args->renamed & 1ull << i && is_for_people(args)) {
+            mc_remarkf(out, "'%s' is '%s' now", mc_renamed[i].old,
+                       mc_renamed[i].now);
+        }
+    }
+}
+
 static bool run(McOut *out, McArgs *args, const char *line, GError **errp)
 {
     if (!mc_parse(args, line, errp)) {
         return false;
     }
+    remark_renamed(out, args);
     if (mc_given(args, MC_OPT_HELP)) {
         mc_help_command(out, args->command);
         return true;

@@ -555,7 +555,7 @@ McSpace mc_space_of(KtLayer layer);
 
 /* ---- help ---------------------------------------------------------------- */
 
-/* What the run-down, help, man page and markdown share; any thread. */
+/* What the screen of ka help, man page and markdown share; any thread. */
 /** struct McSection - a section of the manual; a NULL ends its paragraphs */
 typedef struct McSection {
     const char *title;

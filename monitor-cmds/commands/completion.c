@@ -307,6 +307,7 @@ static void put_all_values(const Script *to)
     put_around(to, to->shell->function, "ka_choices");
     put_by_command(to, MC_OPT_FORMAT);
     put_by_command(to, MC_OPT_SORT);
+    put_by_command(to, MC_OPT_BY);
     for (unsigned i = 0; i < MC_OPT__COUNT; i++) {
         const McOption *o = &mc_options[i];
 

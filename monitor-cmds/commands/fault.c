@@ -403,7 +403,6 @@ static const McObject record_object = MC_LINE_OBJECT("fault", "ka fault log",
     MC_COLUMN(RecordRow, command, TEXT, NULL, "repeats it"),
     F("frames", stack, FRAMES, NULL, "the stack"),
     F(NULL, stack, FRAMES, " [%]", NULL, .when = shows_frames));
-MC_OBJECTS(mc_fault_log_objects, &record_object);
 
 static void print_record(McOut *out, const KtFaultRecord *r)
 {
@@ -414,33 +413,6 @@ static void print_record(McOut *out, const KtFaultRecord *r)
         g_string_append_printf(args, "%s0x%" PRIx64, i ? " " : "", r->arg[i]);
     }
     mc_print(out, &record_object, &(RecordRow) { *r, command, args->str });
-}
-
-/* The newest @limit records. */
-bool mc_cmd_fault_log(McOut *out, const McArgs *args, GError **errp)
-{
-    KtTracer *t = out->ctx->tracer;
-    bool full;
-    unsigned n = kt_faults_log_count(t, &full);
-    unsigned first = args->limit < n ? n - args->limit : 0;
-    KtFaultRecord r;
-
-    if (first) {
-        g_autofree char *text = g_strdup_printf("%u older ones are not shown",
-                                                first);
-
-        mc_remark(out, text);
-    }
-    for (unsigned i = first; i < n && !out->closed; i++) {
-        if (kt_faults_log(t, i, &r)) {
-            print_record(out, &r);
-        }
-    }
-    if (!n) {
-        mc_remark(out, "no call was made to fail");
-    }
-    remark_full(out, full);
-    return true;
 }
 
 /* ---- stacks ------------------------------------------------------------- */
@@ -455,7 +427,7 @@ static bool copy_stack(const KtFaultStack *s, void *opaque)
     MC_KEY(key_, KtFaultStack, member_, look_, text_, help_, __VA_ARGS__)
 
 static const McObject stack_object = MC_LINE_OBJECT("fault_stack",
-    "ka fault stacks",
+    "ka fault log --by stack",
     S(NULL, hash, ADDRESS, "0x% ", NULL),
     S(NULL, selected, NUMBER, "selected=%", NULL),
     S("rule", rule, NUMBER, " rule=%", "number of the rule"),
@@ -470,7 +442,7 @@ static const McObject stack_object = MC_LINE_OBJECT("fault_stack",
       .name = kt_fault_chance_name),
     S("cut", first.cut, NUMBER, " cut", "as in fault", .flags = MC_IF_SET),
     S("frames", first.stack, FRAMES, " [%]", "the stack"));
-MC_OBJECTS(mc_fault_stacks_objects, &stack_object);
+MC_OBJECTS(mc_fault_log_objects, &record_object, &stack_object);
 
 /* Return true if a frame of the stack is in module @name. */
 static bool is_of_module(const McOut *out, KtStackId id, const char *name)
@@ -488,15 +460,11 @@ static bool is_of_module(const McOut *out, KtStackId id, const char *name)
     return false;
 }
 
-bool mc_cmd_fault_stacks(McOut *out, const McArgs *args, GError **errp)
+static void print_stacks(McOut *out, const McArgs *args)
 {
     g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(KtFaultStack));
     uint64_t shown = 0, more = 0;
 
-    if (!has_vm(out, errp)) {
-        return false;
-    }
-    mc_remark_module(out, args->module);
     kt_faults_stacks(out->ctx->tracer, copy_stack, rows);
     for (unsigned i = 0; i < rows->len && !out->closed; i++) {
         const KtFaultStack *s = &g_array_index(rows, KtFaultStack, i);
@@ -515,6 +483,69 @@ bool mc_cmd_fault_stacks(McOut *out, const McArgs *args, GError **errp)
     }
     if (!shown) {
         mc_remark(out, "no rule has selected a call");
+    }
+}
+
+/* ---- ka fault log ------------------------------------------------------- */
+
+/* Return true if the rows of ka fault log can be grouped so. */
+static bool check_by(const McArgs *args, GError **errp)
+{
+    return !mc_given(args, MC_OPT_BY) || args->by == MC_BY_STACK ||
+           mc_fail_syntax(errp, "--by %s: calls that rules selected are "
+                          "grouped by stack only", mc_by_name(args->by));
+}
+
+/* Return (owned) the records of the log, KtFaultRecord; of those through a
+ * module if --module is given. */
+static GArray *find_records(const McOut *out, const McArgs *args, bool *full)
+{
+    KtTracer *t = out->ctx->tracer;
+    GArray *records = g_array_new(FALSE, FALSE, sizeof(KtFaultRecord));
+    unsigned n = kt_faults_log_count(t, full);
+    KtFaultRecord r;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (kt_faults_log(t, i, &r) &&
+            (!args->module || is_of_module(out, r.stack, args->module))) {
+            g_array_append_val(records, r);
+        }
+    }
+    return records;
+}
+
+/* Print the newest @limit records. */
+static void print_log(McOut *out, const McArgs *args)
+{
+    bool full;
+    g_autoptr(GArray) records = find_records(out, args, &full);
+    unsigned n = records->len;
+    unsigned first = args->limit < n ? n - args->limit : 0;
+
+    if (first) {
+        mc_remarkf(out, "%u older ones are not shown", first);
+    }
+    for (unsigned i = first; i < n && !out->closed; i++) {
+        print_record(out, &g_array_index(records, KtFaultRecord, i));
+    }
+    if (!n) {
+        mc_remark(out, "no call was made to fail");
+    }
+    remark_full(out, full);
+}
+
+bool mc_cmd_fault_log(McOut *out, const McArgs *args, GError **errp)
+{
+    bool by_stack = mc_given(args, MC_OPT_BY);
+
+    if (!check_by(args, errp) || (by_stack && !has_vm(out, errp))) {
+        return false;
+    }
+    mc_remark_module(out, args->module);
+    if (by_stack) {
+        print_stacks(out, args);
+    } else {
+        print_log(out, args);
     }
     return true;
 }

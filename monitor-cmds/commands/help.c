@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Help in the monitor: the run-down, the page of a command, QEMU's one-line
+ * Help in the monitor: the screen, the page of a command, QEMU's one-line
  * help; and the prose that the manual has in addition to the tables.
  *
  * Called by mc_run() and manual.c; any thread. Commands, options, layers and
- * error kinds come from their tables. The run-down also queries the tracer.
+ * error kinds come from their tables. The screen also queries the tracer.
  */
 
 #include <string.h>
@@ -12,6 +12,8 @@
 #include "monitor-cmds/commands/commands.h"
 
 #define WRAP 76
+/* Columns of a command on the screen of ka help. */
+#define HEAD 17
 
 const McSection mc_sections[] = {
     { "Addresses", {
@@ -82,14 +84,17 @@ const McSection mc_sections[] = {
         "shortened, and {\"fail\":\"...\"} for bad input. Text that is no "
         "row, such as the answer of ka clear, has the type text and the key "
         "text. A listing without "
-        "rows prints nothing.",
+        "rows prints nothing, also at a terminal and in the monitor: no line "
+        "is no row, and what is wrong is an object with fail. Without -j a "
+        "line says that there is nothing, and why.",
         NULL } },
     { "The program", {
         "ka -f FILE [--at us] [command] answers from a journal (the plugin's "
         "option journal=FILE) as the running VM did, without QEMU. With --at "
         "the answer is the one of this guest microsecond: later events are "
         "ignored. ka on, off and clear are refused. Without a command the "
-        "program prints the run-down and what the file contains.",
+        "program prints the commands, as ka help does, and what the file "
+        "contains.",
         "If a file is damaged or was not closed, the readable part answers; "
         "one line on stderr says how many bytes and events are missing. ka "
         "-f FILE --cells prints all events for programs.",
@@ -167,6 +172,7 @@ static void print_state(McOut *out)
 {
     g_autofree char *why = NULL;
     KtTracer *t = out->ctx->tracer;
+    g_autofree char *now = NULL;
     KtStats s;
 
     if (!t) {
@@ -174,37 +180,72 @@ static void print_state(McOut *out)
     }
     why = mc_why_nothing(out);
     if (!out->ctx->kernel) {
-        mc_out_printf(out, "no symbols: %s", mc_why_no_kernel(out->ctx));
+        print_item(out, "no symbols:", 11, mc_why_no_kernel(out->ctx));
     }
     s = mc_stats(out);
-    mc_out_printf(out, "now: tracing is %s, %" PRIu64 " live blocks, %" PRIu64
-                  " errors%s", kt_tracer_enabled(t) ? "on" : "off",
-                  s.live_blocks, s.errors, why);
+    now = g_strdup_printf("tracing is %s, %" PRIu64 " live blocks, %" PRIu64
+                          " errors%s", kt_tracer_enabled(t) ? "on" : "off",
+                          s.live_blocks, s.errors, why);
+    print_item(out, "now:", 4, now);
 }
 
-/* Print the usage of all commands that begin with these @n words. */
-static void print_usages(McOut *out, char *const *words, unsigned n)
+/* Print the usage of all commands that begin with @word. */
+static void print_usages(McOut *out, const char *word)
 {
+    char *words[] = { (char *)word };
     const char *rest;
 
     for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
         const McCommand *c = &mc_commands[i];
         g_autofree char *usage = mc_command_usage(c);
 
-        if (!n || mc_command_begins(c, words, n, &rest)) {
+        if (mc_command_begins(c, words, 1, &rest)) {
             print_item(out, usage, 31, c->help);
         }
     }
 }
 
+/* ---- the screen ---------------------------------------------------------- */
+
+/* Print a command and its help in one line. */
+static void print_shown(McOut *out, const McCommand *c)
+{
+    g_autofree char *usage = g_strconcat(c->word, *c->params ? " " : "",
+                                         c->params, NULL);
+
+    mc_out_printf(out, "  %-*s %s", HEAD, strlen(usage) > HEAD ? c->word :
+                  usage, c->help);
+}
+
+/* Print the question of row @i and the commands that answer it; return the
+ * row of the next one. */
+static unsigned print_question(McOut *out, unsigned i)
+{
+    g_autoptr(GString) also = g_string_new(NULL);
+
+    mc_out_printf(out, "%s", mc_questions[i].text);
+    for (i++; i < mc_n_questions && !mc_questions[i].text; i++) {
+        const McCommand *c = &mc_commands[mc_questions[i].command];
+
+        if (mc_questions[i].shown) {
+            print_shown(out, c);
+        } else {
+            g_string_append_printf(also, "%s%s", also->len ? ", " : "",
+                                   c->word ? c->word : c->params);
+        }
+    }
+    mc_out_printf(out, "  also: %s", also->str);
+    return i;
+}
+
 bool mc_cmd_rundown(McOut *out, const McArgs *args, GError **errp)
 {
     mc_out_printf(out, "%s", mc_help_short());
-    print_usages(out, NULL, 0);
-    mc_out_printf(out, "addresses: hex with or without 0x, symbol, "
-                  "symbol+off, module:symbol");
-    mc_out_printf(out, "options: -x addresses, -j JSON, -n N limit, -l all "
-                  "that is known; all: ka help <command>");
+    for (unsigned i = 0; i < mc_n_questions;) {
+        i = print_question(out, i);
+    }
+    mc_out_printf(out, "ka help COMMAND explains one. -x: addresses, -j: JSON, "
+                  "-n N: limit, -l: all");
     print_state(out);
     return true;
 }
@@ -241,10 +282,8 @@ MC_OBJECTS(mc_help_objects, &text_object);
 
 bool mc_cmd_help(McOut *out, const McArgs *args, GError **errp)
 {
-    char *group[] = { (char *)args->group };
-
     if (args->group) {
-        print_usages(out, group, 1);
+        print_usages(out, args->group);
         return true;
     }
     if (!args->topic) {

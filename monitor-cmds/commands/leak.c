@@ -180,8 +180,8 @@ static char *describe(const KtLeakReport *r, unsigned stacks, uint64_t bytes)
         g_string_append_printf(s, "; %" PRIu64 " excluded by rules",
                                r->excused);
     }
-    if (r->cleared) {
-        g_string_append_printf(s, "; %" PRIu64 " were cleared", r->cleared);
+    if (r->dismissed) {
+        g_string_append_printf(s, "; %" PRIu64 " were dismissed", r->dismissed);
     }
     return g_string_free(s, FALSE);
 }
@@ -214,7 +214,7 @@ static const McObject scan_object = MC_LINE_OBJECT("scan",
     R("interior_only", interior,
       "those that only pointers into their interior reach"),
     R("excused", excused, "excluded by rules"),
-    R("cleared", cleared, "excluded by ka leak clear"),
+    R("cleared", dismissed, "excluded by ka leak dismiss"),
     R("unplaced", unplaced, "excluded because they overlap other blocks"),
     R("tasks", tasks, "number of tasks whose stacks were searched"),
     R("fresh", fresh, "leaks that the previous scan did not report"),
@@ -345,7 +345,7 @@ bool mc_cmd_leak_list(McOut *out, const McArgs *args, GError **errp)
     return true;
 }
 
-bool mc_cmd_leak_clear(McOut *out, const McArgs *args, GError **errp)
+bool mc_cmd_leak_dismiss(McOut *out, const McArgs *args, GError **errp)
 {
     uint64_t us;
 
@@ -353,7 +353,7 @@ bool mc_cmd_leak_clear(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     mc_out_printf(out, "%" PRIu64 " blocks are not reported again",
-                  kt_leak_clear(out->ctx->tracer));
+                  kt_leak_dismiss(out->ctx->tracer));
     return true;
 }
 
@@ -375,8 +375,8 @@ bool mc_cmd_leak_dump(McOut *out, const McArgs *args, GError **errp)
     if (kt_leak_known(t, b.va, b.alloc_us, &hold)) {
         mc_out_printf(out, "the scan at %" PRIu64 "us reported it: leak[%s]",
                       us, kt_leak_hold_name(hold));
-    } else if (kt_leak_cleared(t, b.va, b.alloc_us, &hold)) {
-        mc_out_printf(out, "it was reported, and then cleared: leak[%s]",
+    } else if (kt_leak_dismissed(t, b.va, b.alloc_us, &hold)) {
+        mc_out_printf(out, "it was reported, and then dismissed: leak[%s]",
                       kt_leak_hold_name(hold));
     } else {
         mc_out_printf(out, "the scan at %" PRIu64 "us did not report it%s", us,

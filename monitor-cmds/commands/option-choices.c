@@ -49,6 +49,11 @@ const char *mc_option_choice(const McCommand *c, McOptionId id, unsigned i)
     switch (id) {
     case MC_OPT_SORT:
         return sort_at(c, i);
+    case MC_OPT_BY:
+        if (c == &mc_commands[MC_CMD_FAULT_LOG]) {
+            return i ? NULL : mc_by_name(MC_BY_STACK);
+        }
+        return mc_option_name(id, i);
     case MC_OPT_VALUE:
         return sum_at(i);
     case MC_OPT_FORMAT:

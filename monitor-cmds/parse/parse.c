@@ -178,7 +178,7 @@ static bool option_is(McOptionId id, const char *word)
     return !strcmp(o->spelling, word) || (o->alt && !strcmp(o->alt, word));
 }
 
-static McOptionId find_option(const char *word)
+McOptionId mc_option_find(const char *word)
 {
     unsigned id = 0;
 
@@ -199,7 +199,7 @@ static bool parse_flags(McArgs *args, const char *word)
     }
     for (const char *p = word + 1; *p; p++) {
         char flag[3] = { '-', *p, 0 };
-        McOptionId id = find_option(flag);
+        McOptionId id = mc_option_find(flag);
 
         if (id == MC_OPT__COUNT || mc_options[id].arg) {
             return false;
@@ -243,7 +243,7 @@ static bool fail_options(const McCommand *c, const char *word, GError **errp)
     g_auto(McNear) near = { .word = word };
 
     bool misspelt = g_str_has_prefix(word, "--") &&
-                    find_option(word) == MC_OPT__COUNT;
+                    mc_option_find(word) == MC_OPT__COUNT;
 
     for (unsigned i = 0; misspelt && i < MC_OPT__COUNT; i++) {
         if (c->options & 1ull << i) {
@@ -282,7 +282,7 @@ static bool fail_option(const McArgs *args, char **words, GError **errp)
 static bool parse_option(McArgs *args, char **words, unsigned *i,
                          GError **errp)
 {
-    McOptionId id = find_option(words[*i]);
+    McOptionId id = mc_option_find(words[*i]);
     const McOption *o;
 
     if (id == MC_OPT__COUNT) {
@@ -350,7 +350,8 @@ static const char *end_of_word(const char *from)
     return NULL;
 }
 
-char **mc_split_words(const char *line, GError **errp)
+/* Return (owned) the words of the line, NULL on error. */
+static GPtrArray *split_line(const char *line, GError **errp)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     const char *end;
@@ -367,17 +368,31 @@ char **mc_split_words(const char *line, GError **errp)
         g_ptr_array_add(words, g_strndup(line + quoted,
                                          end - line - 2 * quoted));
     }
+    return g_steal_pointer(&words);
+}
+
+char **mc_split_words(const char *line, GError **errp)
+{
+    GPtrArray *words = split_line(line, errp);
+
+    if (!words) {
+        return NULL;
+    }
     g_ptr_array_add(words, NULL);
-    return (char **)g_ptr_array_free(g_steal_pointer(&words), FALSE);
+    return (char **)g_ptr_array_free(words, FALSE);
 }
 
 static bool split_words(McArgs *args, const char *line, GError **errp)
 {
-    g_auto(GStrv) words = mc_split_words(line, errp);
+    g_autoptr(GPtrArray) split = split_line(line, errp);
+    char **words;
 
-    if (!words) {
+    if (!split) {
         return false;
     }
+    args->renamed = mc_rename_words(split);
+    g_ptr_array_add(split, NULL);
+    words = (char **)split->pdata;
     for (unsigned i = 0; words[i]; i++) {
         if (words[i][0] != '-') {
             g_ptr_array_add(args->words, g_strdup(words[i]));

@@ -16,10 +16,9 @@
 /** How a command prints its rows: --format. Each command has some of these, and
  *  the first of them without the option. */
 typedef enum McForm {
-    MC_FORM_KA,
+    MC_FORM_TEXT,
     MC_FORM_KMEMLEAK,
     MC_FORM_KASAN,
-    MC_FORM_TEXT,
     MC_FORM_FTRACE,
     MC_FORM_CHROME,
     MC_FORM_PAHOLE,
@@ -62,7 +61,6 @@ typedef enum McTaskSort {
  * @kmemleak: --format kmemleak
  * @level: value of --level; 7, all levels, without it
  * @module: (owned, nullable) value of --module, a pattern
- * @in: (owned, nullable) value of --in, a pattern
  * @kinds: value of --only, bits by KtErrorKind; 0 without it
  * @after: value of --after, @place: (owned, nullable) its text
  * @condition, @function: (owned, nullable) values of --if and --func
@@ -74,6 +72,7 @@ typedef enum McTaskSort {
  * @frames, @export_value: values of --frames and --value
  * @base: (owned, nullable) value of --base
  * @words: (owned strings) the words that are no options
+ * @renamed: one bit for each row of renamed.def whose old words are in the line
  */
 typedef struct McArgs {
     const McContext *ctx;
@@ -100,7 +99,6 @@ typedef struct McArgs {
     bool kmemleak;
     unsigned level;
     char *module;
-    char *in;
     unsigned kinds;
     uint64_t after;
     char *place;
@@ -115,6 +113,7 @@ typedef struct McArgs {
     McTopId export_value;
     char *base;
     GPtrArray *words;
+    uint64_t renamed;
 } McArgs;
 
 void mc_args_init(McArgs *args, const McContext *ctx);
@@ -145,6 +144,9 @@ bool mc_set_option(McArgs *args, McOptionId id, const char *value,
 /** mc_free_options() - free the values of options */
 void mc_free_options(McArgs *args);
 bool mc_option_has_value(McOptionId id);
+/** mc_option_find() - return the option that is spelled @word, MC_OPT__COUNT if
+ *  there is none */
+McOptionId mc_option_find(const char *word);
 /** mc_option_name() - return (static) the @i-th name that the value can be, for
  *  all commands; NULL behind the last one */
 const char *mc_option_name(McOptionId id, unsigned i);
@@ -171,6 +173,11 @@ char **mc_split_words(const char *line, GError **errp);
 /** mc_parse_words() - parse only the options, and collect @args->words; the
  *  same errors */
 bool mc_parse_words(McArgs *args, const char *line, GError **errp);
+
+/** mc_rename_words() - replace old words of a line, @words (owned strings), by
+ *  those that renamed.def has for them. Return a bit for each row that was
+ *  used. (renamed.c) */
+uint64_t mc_rename_words(GPtrArray *words);
 
 static inline bool mc_given(const McArgs *args, McOptionId id)
 {

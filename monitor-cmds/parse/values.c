@@ -321,30 +321,27 @@ bool mc_parse_format(const char *word, McExportId *id, GError **errp)
 /* ---- forms --------------------------------------------------------------- */
 
 static const char *const form_names[MC_FORM__COUNT] = {
-    [MC_FORM_KA] = "ka", [MC_FORM_KMEMLEAK] = "kmemleak",
+    [MC_FORM_TEXT] = "text", [MC_FORM_KMEMLEAK] = "kmemleak",
     [MC_FORM_KASAN] = "kasan",
-    [MC_FORM_TEXT] = "text", [MC_FORM_FTRACE] = "ftrace",
+    [MC_FORM_FTRACE] = "ftrace",
     [MC_FORM_CHROME] = "chrome", [MC_FORM_PAHOLE] = "pahole",
     [MC_FORM_LINE] = "line",
 };
-
-#define FORMS_OF_CALLS \
-    (1u << MC_FORM_TEXT | 1u << MC_FORM_FTRACE | 1u << MC_FORM_CHROME)
 
 /* The forms of a command: all but those of leaks are named here. */
 static const struct {
     McCommandId command;
     unsigned forms;
 } forms_of[] = {
-    { MC_CMD_ERROR, 1u << MC_FORM_KA | 1u << MC_FORM_KASAN },
-    { MC_CMD_CALLS, FORMS_OF_CALLS },
-    { MC_CMD_CALLS_LIST, FORMS_OF_CALLS },
+    { MC_CMD_ERROR, 1u << MC_FORM_TEXT | 1u << MC_FORM_KASAN },
+    { MC_CMD_CALLS,
+      1u << MC_FORM_TEXT | 1u << MC_FORM_FTRACE | 1u << MC_FORM_CHROME },
     { MC_CMD_LOG, 1u << MC_FORM_TEXT | 1u << MC_FORM_FTRACE },
     { MC_CMD_STRUCT, 1u << MC_FORM_TEXT | 1u << MC_FORM_PAHOLE },
-    { MC_CMD_CACHE, 1u << MC_FORM_KA | 1u << MC_FORM_LINE },
-    { MC_CMD_SLAB, 1u << MC_FORM_KA | 1u << MC_FORM_LINE },
+    { MC_CMD_CACHE, 1u << MC_FORM_TEXT | 1u << MC_FORM_LINE },
+    { MC_CMD_SLAB, 1u << MC_FORM_TEXT | 1u << MC_FORM_LINE },
 };
-#define FORMS_OF_LEAKS (1u << MC_FORM_KA | 1u << MC_FORM_KMEMLEAK)
+#define FORMS_OF_LEAKS (1u << MC_FORM_TEXT | 1u << MC_FORM_KMEMLEAK)
 
 const char *mc_form_name(McForm form)
 {

@@ -246,7 +246,7 @@ static const McUndoRule rules[] = {
       .undo = undo_watch },
     { MC_CMD_FAULT_SEED, .before = store_seed, .undo = undo_seed },
     { MC_CMD_FAULT_DEL },
-    { MC_CMD_LEAK_CLEAR },
+    { MC_CMD_LEAK_DISMISS },
     { MC_CMD_CLEAR },
 };
 

@@ -49,6 +49,21 @@ const McOption mc_options[MC_OPT__COUNT] = {
 #include "monitor-cmds/table/options.def"
 };
 
+const McQuestion mc_questions[] = {
+#define MC_QUESTION(text_) { .text = text_ },
+#define MC_SHOWN(id) { .command = MC_CMD_##id, .shown = true },
+#define MC_ALSO(id) { .command = MC_CMD_##id },
+#include "monitor-cmds/table/questions.def"
+};
+const unsigned mc_n_questions = G_N_ELEMENTS(mc_questions);
+
+const McRenamed mc_renamed[] = {
+#define MC_RENAMED(old, now) { old, now },
+#include "monitor-cmds/table/renamed.def"
+};
+const unsigned mc_n_renamed = G_N_ELEMENTS(mc_renamed);
+G_STATIC_ASSERT(G_N_ELEMENTS(mc_renamed) <= 64);
+
 const McExportFormat mc_export_formats[MC_EXPORT__COUNT] = {
 #define MC_EXPORT(id, name_, suffix_, kind_, needs_, write_, help_) \
     [MC_EXPORT_##id] = { \

@@ -94,6 +94,31 @@ char *mc_command_usage(const McCommand *c);
 /** mc_command_options() - return (owned) the options of @c: "-s -j -n N" */
 char *mc_command_options(const McCommand *c);
 
+/* ---- questions ----------------------------------------------------------- */
+
+/**
+ * struct McQuestion - one row of questions.def
+ * @text: a question; NULL: @command is one that answers it
+ * @shown: the command has a line of its own
+ */
+typedef struct McQuestion {
+    const char *text;
+    McCommandId command;
+    bool shown;
+} McQuestion;
+extern const McQuestion mc_questions[];
+extern const unsigned mc_n_questions;
+
+/* ---- old words ----------------------------------------------------------- */
+
+/** struct McRenamed - one row of renamed.def. At most 64 rows. */
+typedef struct McRenamed {
+    const char *old;
+    const char *now;
+} McRenamed;
+extern const McRenamed mc_renamed[];
+extern const unsigned mc_n_renamed;
+
 /* ---- formats of ka export ------------------------------------------------ */
 
 typedef enum McExportId {

@@ -93,7 +93,7 @@ def test_rules(tap, kernel):
         cases = 'uaf_load', 'uaf_store', 'oob_store'
         log, errors, _, said = run(
             kernel, cases + ('uaf_later',),
-            ['ka access on --in ka_access --only use-after-free'],
+            ['ka access on --module ka_access --only use-after-free'],
             name='access-rules', plugin_opts='access-rules=' + rules.name)
         check_ran(log, cases)
         assert 'no such module is loaded yet' in said[0], said

@@ -100,7 +100,7 @@ def check_speed(tap, kernel, sums, seconds):
 
 
 def check_clear(guest, n):
-    text = guest.hmp_qmp('ka leak clear')
+    text = guest.hmp_qmp('ka leak dismiss')
     assert text.startswith(f'{n} blocks'), text
     leaks, sums = scan(guest)
     assert not leaks and sums['cleared'] == n, (leaks, sums)

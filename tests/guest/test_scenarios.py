@@ -72,7 +72,7 @@ def count_stacks(guest, rules):
     """Return {kind: {point: different stacks}}."""
     counts = {'all': dict.fromkeys(POINTS, 0),
               'module': dict.fromkeys(POINTS, 0)}
-    for row in rows(guest, 'fault stacks -n 0'):
+    for row in rows(guest, 'fault log --by stack -n 0'):
         if row.get('type') == 'fault_stack':
             point, kind = rules[row['rule']]
             counts[kind][point] += 1

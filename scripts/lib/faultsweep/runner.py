@@ -145,7 +145,7 @@ def made(vm, rules):
 
 
 def stacks(vm, rules):
-    return [r for r in vm.guest.rows('ka fault stacks -s -n 0')
+    return [r for r in vm.guest.rows('ka fault log --by stack -s -n 0')
             if r.get('rule') in rules]
 
 

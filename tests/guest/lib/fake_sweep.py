@@ -71,7 +71,7 @@ class FakeGuest:
             return [{'type': 'top_all', 'us': self.us}]
         if name == 'fault list':
             return [{'rule': 1, 'done': 1, 'refused_log_full': 0}]
-        if name == 'fault stacks':
+        if line.startswith('ka fault log --by stack'):
             return [{'rule': 1, 'stackid': h, 'selected': n, 'cut': 0,
                      'function': '__kmalloc', 'size': 8, 'flags': '0xcc0',
                      'chance': 'rare', 'frames': f, 'calls': n}

@@ -29,19 +29,37 @@ static char *troff_word(const char *word)
     return g_strjoinv("\\-", parts);
 }
 
-TEST(test_rundown, "/help/rundown-has-every-command")
+/* Return the number of rows of the screen that have the command. */
+static unsigned n_questions_of(McCommandId id)
 {
-    g_autoptr(TestWorld) w = test_world_new("");
-    int rc;
-    g_autofree char *text = test_world_run(w, NULL, &rc);
+    unsigned n = 0;
 
-    g_assert_cmpint(rc, ==, 0);
-    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
-        g_autofree char *usage = mc_command_usage(&mc_commands[i]);
-
-        check_has(text, usage);
+    for (unsigned i = 0; i < mc_n_questions; i++) {
+        n += !mc_questions[i].text && mc_questions[i].command == id;
     }
-    check_has(text, "no kernel file was given");
+    return n;
+}
+
+TEST(test_screen, "/help/screen-has-every-command")
+{
+    static const char *const lines[] = { NULL, "help" };
+
+    for (unsigned i = 0; i < MC_CMD__COUNT; i++) {
+        g_assert_cmpuint(n_questions_of(i), ==, i != MC_CMD_RUNDOWN);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(lines); i++) {
+        g_autoptr(TestWorld) w = test_world_new("");
+        int rc;
+        g_autofree char *text = test_world_run(w, lines[i], &rc);
+        g_auto(GStrv) line = g_strsplit(text, "\n", -1);
+
+        g_assert_cmpint(rc, ==, 0);
+        g_assert_cmpuint(g_strv_length(line) - 1, <=, 40);
+        for (unsigned j = 0; line[j]; j++) {
+            g_assert_cmpuint(strlen(line[j]), <=, 80);
+        }
+        check_has(text, "no kernel file was given");
+    }
 }
 
 TEST(test_pages, "/help/page-of-every-command")
@@ -398,10 +416,10 @@ TEST(test_complete, "/help/completion")
     check_complete("x", "");
     check_complete("show ", "");
     check_complete("help f", "free files fault");
-    check_complete("leak ", "scan list clear dump module");
-    check_complete("help leak d", "dump");
+    check_complete("leak ", "scan list dismiss dump module");
+    check_complete("help leak d", "dismiss dump");
     check_complete("leak dump ", "");
-    check_complete("leak scan --format ", "ka kmemleak");
+    check_complete("leak scan --format ", "text kmemleak");
     check_complete("log --format ", "text ftrace");
     check_complete("log --level e", "emerg err");
     check_complete("show -", "-s -j -n -v -w -l --pc --history -x -h --help");

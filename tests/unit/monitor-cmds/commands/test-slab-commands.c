@@ -164,7 +164,8 @@ BLOCKS_TEST(test_which_cache, "/slab-commands/which-cache")
     expect_part(g, "cache ffff888000030000", "no address of one");
     expect_part(g, "cache --cpu 1", "omit --cpu");
     expect_part(g, "cache --format line", "omit --format");
-    expect_part(g, "cache kmalloc-1k --format pprof", "a format is ka or line");
+    expect_part(g, "cache kmalloc-1k --format pprof",
+                "a format is text or line");
 }
 
 BLOCKS_TEST(test_slab, "/slab-commands/slab")

@@ -27,9 +27,9 @@ static const Bad bad[] = {
     { "ka\n", "f:1: \"ka\": a command must follow" },
     { "ka nonsense", "f:1: \"nonsense\": no such command; ka help lists them" },
     { "leak", "f:1: a word is missing; ka leak is followed by one of: scan, "
-      "list, clear, dump, module" },
+      "list, dismiss, dump, module" },
     { "leak scam", "f:1: \"scam\": no such command; ka leak is followed by one "
-      "of: scan, list, clear, dump, module" },
+      "of: scan, list, dismiss, dump, module" },
     { "show", "f:1: a word is missing; usage: ka show <va>" },
     { "mark a b", "f:1: \"b\": one word too many; usage: ka mark [<name>]" },
     { "alloc b-a\nshow 2000-1000",

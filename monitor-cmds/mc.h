@@ -77,6 +77,17 @@ int mc_run(const McContext *ctx, const char *line);
  */
 bool mc_pauses(const char *line);
 
+/**
+ * mc_access_arm() - check accesses from the first allocation on
+ * @t: (nullable) NULL: only check @filters
+ * @filters: the filters of `ka access on`, without their dashes and joined by
+ *           "+": "module:NAME+writes"; or "on": none of them
+ * @errp: one line: the wrong word, and what would be right
+ *
+ * Call before the VM runs. A filter that needs symbols is refused.
+ */
+bool mc_access_arm(KtTracer *t, const char *filters, GError **errp);
+
 /* ---- reports ------------------------------------------------------------- */
 
 /* Most reports in a second, and of one list of errors. */

@@ -451,20 +451,20 @@ static void start_script(Plugin *p, KtScriptJobs *script)
     }
 }
 
-static void start_access(Plugin *p, const char *what, bool verify)
+/* Check the filters of access= if there is no tracer yet (@t is NULL), else
+ * begin. */
+static bool start_access(KtTracer *t, const KtOptions *o)
 {
-    const char *name = what ? strchr(what, ':') : NULL;
-    KtAccessSpec spec = { .verify = verify };
+    g_autoptr(GError) err = NULL;
+    g_autofree char *filters = g_strconcat(o->access ? o->access : "",
+                                           o->access_verify ? "+verify" : "",
+                                           NULL);
+    bool ok = !o->access || mc_access_arm(t, filters, &err);
 
-    if (!what) {
-        return;
+    if (!ok) {
+        say("option 'access': %s", err->message);
     }
-    if (name && g_str_has_prefix(what, "module:")) {
-        spec.module = name + 1;
-    } else if (name) {
-        spec.block.cache = name + 1;
-    }
-    kt_access_arm(p->tracer, &spec);
+    return ok;
 }
 
 static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
@@ -476,7 +476,8 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     GsTypesFile *types;
     Plugin *p;
 
-    if (!open_types(&types, arch, o) || !open_script(&script, o)) {
+    if (!start_access(NULL, o) || !open_types(&types, arch, o) ||
+        !open_script(&script, o)) {
         return false;
     }
     p = g_new0(Plugin, 1);
@@ -507,7 +508,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     if (!o->faults) {
         kt_faults_set_off(p->tracer);
     }
-    start_access(p, o->access, o->access_verify);
+    start_access(p->tracer, o);
     kt_quarantine_set(p->tracer, o->quarantine);
     start_script(p, script);
     qemu_plugin_register_vm_reset_cb(id, on_vm_reset, p);

@@ -307,14 +307,20 @@ static void print_armed(McOut *out, const McArgs *args)
                   "; nothing is checked before ka on");
 }
 
-bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
+/* The filters of ka access on, but --alloc. */
+static KtAccessSpec spec_of(const McArgs *args)
 {
-    g_autofree KtCodeRange *code = g_new(KtCodeRange, args->pcs->len);
-    KtAccessSpec spec = {
+    return (KtAccessSpec) {
         .block = args->filter.spec, .module = args->module,
         .writes = mc_given(args, MC_OPT_WRITES), .kinds = args->kinds,
         .verify = mc_given(args, MC_OPT_VERIFY),
     };
+}
+
+bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
+{
+    g_autofree KtCodeRange *code = g_new(KtCodeRange, args->pcs->len);
+    KtAccessSpec spec = spec_of(args);
 
     if (!is_live(out, errp) || !is_checked_layer(spec.block.layer, errp) ||
         !can_check(out, errp)) {
@@ -330,6 +336,57 @@ bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
     kt_access_arm(out->ctx->tracer, &spec);
     print_armed(out, args);
     return true;
+}
+
+/* Return (owned) the command for the value of access=: "module:NAME+writes" is
+ * "access on --module 'NAME' --writes". NULL: a value is empty. */
+static char *access_line(const char *filters, GError **errp)
+{
+    g_autoptr(GString) line = g_string_new(mc_commands[MC_CMD_ACCESS_ON].word);
+    g_auto(GStrv) words = g_strsplit(filters, "+", -1);
+
+    for (unsigned i = !g_strcmp0(words[0], "on"); words[i]; i++) {
+        g_auto(GStrv) pair = g_strsplit(words[i], ":", 2);
+
+        if (!pair[0] || (pair[1] && !*pair[1])) {
+            g_autofree char *quoted = mc_quote(filters);
+
+            mc_fail_syntax(errp, "%s: a word is empty", quoted);
+            return NULL;
+        }
+        g_string_append_printf(line, pair[1] ? " --%s '%s'" : " --%s", pair[0],
+                               pair[1]);
+    }
+    return g_string_free(g_steal_pointer(&line), FALSE);
+}
+
+static bool check_early(const McArgs *args, GError **errp)
+{
+    if (mc_given(args, MC_OPT_HELP)) {
+        return mc_fail_syntax(errp, "ka access on -h explains the filters");
+    }
+    if (mc_given(args, MC_OPT_ALLOC)) {
+        return mc_fail_syntax(errp, "\"alloc\": the kernel is not known before "
+                              "the VM runs; use ka access on in a script");
+    }
+    return is_checked_layer(args->filter.spec.layer, errp);
+}
+
+bool mc_access_arm(KtTracer *t, const char *filters, GError **errp)
+{
+    const McContext ctx = { .symbols_later = true };
+    g_autofree char *line = access_line(filters, errp);
+    g_auto(McArgs) args;
+    KtAccessSpec spec;
+    bool ok;
+
+    mc_args_init(&args, &ctx);
+    ok = line && mc_parse(&args, line, errp) && check_early(&args, errp);
+    spec = spec_of(&args);
+    if (ok && t) {
+        kt_access_arm(t, &spec);
+    }
+    return ok;
 }
 
 bool mc_cmd_access_off(McOut *out, const McArgs *args, GError **errp)

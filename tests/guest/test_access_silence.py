@@ -32,7 +32,7 @@ DONE = 'files on ext4', 'files on vfat', 'files on overlay', 'ping over veth'
 DATA = 256 << 10        # bytes that the guest gets from the network
 CARD = 'virtio-net-pci,netdev=net,romfile='
 WORDS = 'no_timer_check'
-CHECKS = 'access=on,access-verify=on'
+CHECKS = 'access=verify'
 ZERO = ('access.disagreed', 'access.unseen_alloc', 'access.dropped',
         'access.missing', 'access.no_memory')
 COUNTED = 'events.checked', *(f'access.{reason}' for reason in

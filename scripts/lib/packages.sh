@@ -152,7 +152,7 @@ do_drgn_newer() {
 # Packages of npm that read exports, for the suite reports.
 readers_folder=$KA_CACHE/readers
 readers_wanted=(pprof-format@2.3.2 @microsoft/jest-sarif@1.0.0-beta.0
-    speedscope@1.25.0)
+    speedscope@1.25.0 axe-core@4.14.0)
 
 do_readers() {
     local tmp

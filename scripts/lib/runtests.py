@@ -140,6 +140,7 @@ reports       export-names              5   full     heaptrack
 reports       heaptrack                 5   full     heaptrack
 reports       lines                     5   full     clang
 reports       openmetrics               5   full     openmetrics viewers/long
+reports       page-axe                  5   long     browser readers
 reports       page-browser              5   long     browser
 reports       page-model                5   full     readers
 reports       pprof                     5   full     readers viewers/long

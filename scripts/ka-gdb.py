@@ -21,7 +21,8 @@
 Unless gdb has a symbol file, it gets these symbols at once if it is attached,
 else at the first stop, and new ones when modules have come or gone: `set
 ka-auto-symbols off` ends this. With them, frames of interrupts and exceptions
-are printed by name.
+are printed by name. A stack ends at the first frame of user code, unless gdb
+has the symbols of that program.
 
 Nothing of it is needed: all answers are the monitor's.
 """
@@ -290,18 +291,33 @@ class Symbols:
             self.busy = False
 
 
+def is_user(frame):
+    return not frame.pc() >> 63 & 1
+
+
 class NamedFrame(FrameDecorator):
     """A frame by its name, where gdb prints <signal handler called>."""
 
     def function(self):
         frame = self.inferior_frame()
-        if frame.type() == gdb.SIGTRAMP_FRAME and not frame.pc() >> 63 & 1:
+        if frame.type() == gdb.SIGTRAMP_FRAME and is_user(frame):
             return super().function()
         return frame.name() or '??'
 
 
+def until_unknown(frames):
+    """Yield frames up to the first one of user code that gdb has no symbol
+    for. Without the program's symbols gdb guesses all callers of it."""
+    for shown in frames:
+        yield shown
+        frame = shown.inferior_frame()
+        if is_user(frame) and not frame.name():
+            return
+
+
 class NamedFrames:
-    """Prints frames of interrupts, exceptions and system calls by name."""
+    """Prints frames of interrupts, exceptions and system calls by name, and
+    ends a stack in user space."""
 
     def __init__(self):
         self.name, self.priority, self.enabled = 'ka', 100, True
@@ -309,7 +325,7 @@ class NamedFrames:
 
     @staticmethod
     def filter(frames):
-        return map(NamedFrame, frames)
+        return map(NamedFrame, until_unknown(frames))
 
 
 # --- structs -----------------------------------------------------------------

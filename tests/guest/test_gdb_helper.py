@@ -47,6 +47,14 @@ def symbols_around(folder, va):
     return f'{source}.elf {start:#x}'
 
 
+def user_frames(text):
+    """Return the lines of a backtrace from the first frame of user code on."""
+    lines = re.findall(r'^#\d+ +0x[0-9a-f]+ in .*', text, re.M)
+    n = next((i for i, line in enumerate(lines)
+              if int(line.split()[1], 16) < 1 << 63), len(lines))
+    return lines[n:]
+
+
 # The pages that contain blocks are blocks too.
 with Guest(name='gdb-helper', end='shell', plugin_opts='pages=on') as g:
     g.wait_marker('KA-END')
@@ -156,6 +164,17 @@ with Guest(name='gdb-helper', end='shell', plugin_opts='pages=on') as g:
         assert '$3 = 1\n' in said, said
         assert 'task_struct has no member pd; near: pid' in said, said
         assert f'pid pid_t {pid}\n' in said, said
+    with tap.test('bt ends at the first frame of user code'):
+        g.qmp('cont')
+        g.shell('(while :; do echo; done) >/dev/null & echo')
+        said = gdb(g, 'hbreak vfs_write', 'continue', 'bt', 'echo KA-PLAIN\\n',
+                   'bt -no-filters')
+        named, plain = said.split('KA-PLAIN')
+        assert 'entry_SYSCALL_64_after_hwframe' in named, said
+        assert len(user_frames(named)) == 1, said
+        # gdb itself goes on, by a guess.
+        assert len(user_frames(plain)) > 1, said
+        g.qmp('stop')
     with tap.test('a bad command is reported in one line'):
         want = g.hmp_qmp('ka show zzz').strip('\n')
         said = gdb(g, 'ka show zzz')

@@ -339,6 +339,8 @@ def helper_follows(guest, program, rules):
     for name in WRITE, *callers:
         assert re.search(rf'#\d+ +0x[0-9a-f]+ in {name}', said), said
     assert '<signal handler' not in said, said
+    frames = re.findall(r'^#\d+ +0x([0-9a-f]+) in ', said, re.M)
+    assert all(int(va, 16) >> 63 for va in frames[:-1]), said
     assert not os.path.exists(folder), folder
 
 

@@ -157,6 +157,60 @@ for arch in 'x86_64', 'aarch64', 'riscv64':
         unknown = set(plain) - qemuline.PLAIN - {'dtb'}     # -dtb   file
         assert len(plain) > 10 and not unknown, unknown
 
+# What docs/install.md says of options whose value is one of a list: the words
+# that print the list.
+LISTS = {'-accel': ('-accel', 'help'), '-device': ('-device', 'help'),
+         '-display': ('-display', 'help'), '-drive': ('-drive', 'format=help'),
+         '-netdev': ('-netdev', 'help'), '-vga': ('-vga', 'help')}
+# What is in QEMU's list, or in its help, although it is left out -> words that
+# use it, and QEMU's answer.
+LEFT_OUT = {
+    '-netdev vhost-user': ('-netdev vhost-user,id=a,chardev=c',
+                           'is not compiled into this binary'),
+    '-sandbox': ('-sandbox on', 'support is not enabled')}
+
+
+def ask(*words):
+    """Return what QEMU prints, and ends."""
+    return subprocess.run(
+        [qemu_of('x86_64'), '-machine', 'none', '-display', 'none', '-monitor',
+         'stdio', *words], check=False, text=True, input='quit\n', timeout=60,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+
+
+def is_there(words, texts):
+    """Does QEMU have this option, or this value of it?"""
+    if words in LEFT_OUT:
+        line, answer = LEFT_OUT[words]
+        return answer not in ask(*line.split())
+    option, _, value = words.partition(' ')
+    if option in LISTS:
+        value = value.removeprefix('format=')
+        return bool(re.search(rf'(?<![\w-]){re.escape(value)}(?![\w-])',
+                              texts[option]))
+    return bool(re.search(rf'^{re.escape(option)}\b', texts['-help'], re.M))
+
+
+def wrong_in_install():
+    """Return what docs/install.md says of QEMU that is not so."""
+    with open(os.path.join(ROOT, 'docs', 'install.md'), encoding='utf-8') as f:
+        part = f.read().split('### What the emulators lack')[1].split('###')[0]
+    texts = {option: ask(*words) for option, words in LISTS.items()}
+    texts['-help'] = ask('-help')
+    rows = [line.split('|')[2:4] for line in part.splitlines()
+            if line.startswith('| ') and 'there is' not in line]
+    claims = [(words, wanted) for row in rows
+              for wanted, cell in zip((True, False), row)
+              for words in re.findall(r'`(-[^`]+)`', cell)]
+    assert len(claims) > 40, claims
+    return [words for words, wanted in claims
+            if is_there(words, texts) != wanted]
+
+
+with tap.test('QEMU has, and lacks, what docs/install.md says'):
+    wrong = wrong_in_install()
+    assert not wrong, wrong
+
 with tap.test('--version, -machine help and errors are those of QEMU'):
     for words in ['--version'], ['-machine', 'help'], ['-no-such-option']:
         mine = call('x86_64', *words)

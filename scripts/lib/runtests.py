@@ -85,6 +85,7 @@ access        test_quarantine           120 full
 farm          test_farm                 120 default  farm
 farm          test_farm_boots           120 long     farm
 farm          test_farm_bugs            120 default  farm
+farm          test_farm_docs            120 full     farm
 farm          test_farm_engines         120 full     farm slurm
 farm          test_farm_pages           120 full     farm
 farm          test_farm_sick            120 long     farm k:lockdep-6.12

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
 
 from lib import commands, fake_farm
 from lib.own_folder import OwnFolder
@@ -545,24 +544,10 @@ with tap.test('packages are in the order of their versions'):
         ['6.1.1-1', '6.12.9-1', '6.12.10~rc1-1', '6.12.10-1']
 
 
-def make_package(version):
-    """Make a package with a kernel of that version, as a distribution's."""
-    place, name = path('deb'), f'linux-image-{version}'
-    os.makedirs(os.path.join(place, 'DEBIAN'))
-    os.mkdir(os.path.join(place, 'boot'))
-    write('deb/DEBIAN/control', f'Package: {name}\nVersion: {version}\n'
-          'Architecture: amd64\nMaintainer: ka\nDescription: test\n')
-    write(f'deb/boot/vmlinuz-{version}', 'x')
-    subprocess.run(['dpkg-deb', '-b', place,
-                    path('debs', f'{name}_{version}_amd64.deb')], check=True,
-                   stdout=subprocess.DEVNULL)
-    shutil.rmtree(place)
-
-
 with tap.test('bisect between packages'):
     os.mkdir(path('debs'))
     for version in '6.9-1', '6.10-1', '6.11-1', '6.12-1':
-        make_package(version)
+        fake_farm.make_package(own, version)
         found = [] if version in ('6.9-1', '6.10-1') else [fake_farm.DOUBLE]
         for digit in range(10):
             fake_farm.write(path('fake-bisect'), f'vmlinuz-{version}', digit,

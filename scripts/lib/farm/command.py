@@ -49,8 +49,7 @@ def do_work(args):
     index, of = work.who(args.index, args.of)
     folder = Folder(args.dir)
     lines, limits = folder.plan()
-    worker = work.Worker(folder, limits, args.sweep or
-                         os.environ.get('KA_FARM_SWEEP'),
+    worker = work.Worker(folder, limits, args.sweep,
                          lambda text: print(text, flush=True))
     return 1 if worker.work(lines[index::of]) else 0
 
@@ -182,6 +181,7 @@ def add_dir(ap, default='.'):
 
 def add_sweep(ap):
     ap.add_argument('--sweep', metavar='PROGRAM',
+                    default=os.environ.get('KA_FARM_SWEEP'),
                     help='a program to run instead of ka-sweep')
 
 

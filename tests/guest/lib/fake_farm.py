@@ -11,7 +11,9 @@ options, and writes a report that depends only on the kernel and on the seed.
 """
 import json
 import os
+import shutil
 import stat
+import subprocess
 
 KERNELS = '6.1', '6.12', 'old', 'new'
 PROGRAM = """#!/bin/sh
@@ -76,3 +78,18 @@ def make(folder):
         f.write(PROGRAM)
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
     return path
+
+
+def make_package(own, version):
+    """Make a package with a kernel of that version, as a distribution's, in
+    the folder debs of an OwnFolder."""
+    name = f'linux-image-{version}'
+    os.makedirs(own.path('deb', 'DEBIAN'))
+    os.mkdir(own.path('deb', 'boot'))
+    own.write('deb/DEBIAN/control', f'Package: {name}\nVersion: {version}\n'
+              'Architecture: amd64\nMaintainer: ka\nDescription: test\n')
+    own.write(f'deb/boot/vmlinuz-{version}', 'x')
+    subprocess.run(['dpkg-deb', '-b', own.path('deb'), own.path(
+        'debs', f'{name}_{version}_amd64.deb')], check=True,
+                   stdout=subprocess.DEVNULL)
+    shutil.rmtree(own.path('deb'))

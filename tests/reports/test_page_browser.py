@@ -151,6 +151,11 @@ def a_clean_run_says_so():
     assert 'Not checked: leaks' in B.text('#verdict'), B.text('#verdict')
     B.load_anew(P.page(P.journal(alloc + 'log seq=0 level=1 text=BUG:\n')))
     assert '1 urgent line' in B.text('#verdict.bad'), B.text('#verdict')
+    B.load_anew(P.page(P.journal(
+        alloc + 'log seq=0 level=4 text=a\\x20WARNING:\n'
+        'log seq=1 level=4 text=WARNING:\\x20CPU:\\x200\n')))
+    assert '1 report in the kernel' in B.text('#verdict.bad'), \
+        B.text('#verdict')
     B.load_anew(P.page(P.journal(alloc + 'gap\n')))
     state = B.js('return document.getElementById("verdict").className')
     assert state == 'unsure', state

@@ -6,6 +6,8 @@
 
 /* Findings that the heading names; others are counted. */
 const NAMED = 6;
+/* How reports of the kernel begin whose lines are less urgent than crit. */
+const REPORT = /^(?:WARNING|BUG): /;
 
 function plural(n, word) {
     return formatCount(n) + " " + word + (n === 1 ? "" : "s");
@@ -14,12 +16,19 @@ function plural(n, word) {
 /* Return the findings of a page without a job, as [{text, to}]. */
 function ownFindings(data) {
     const strings = data.strings, out = [];
-    const urgent = data.log.level.filter(l => l <= 2).length;
+    const {level, name} = data.log;
+    const urgent = level.filter(l => l <= 2).length;
+    const reports = level.filter(
+        (l, i) => l > 2 && REPORT.test(strings[name[i]])).length;
 
     if (urgent) {
         out.push({text: plural(urgent, "urgent line") +
                   " of the kernel's log (level crit to emerg)",
                   to: "log-part"});
+    }
+    if (reports) {
+        out.push({text: plural(reports, "report") +
+                  " in the kernel's log (WARNING, BUG)", to: "log-part"});
     }
     data.findings.forEach((f, i) => out.push({
         text: strings[f.name] + (f.errors > 1 ? " (" + formatCount(f.errors) +
@@ -39,8 +48,8 @@ function ownChecks(data) {
 
     (leaks.scanned ? checked : not).push("leaks at the end");
     (leaks.modules.length ? checked : not).push("modules that were unloaded");
-    not.push("how the run ended", "what the kernel reported of itself " +
-             "(scripts/sweep does)");
+    not.push("how the run ended", "other reports in the kernel's log " +
+             "(scripts/sweep knows them)");
     return {checked, not};
 }
 

@@ -31,6 +31,7 @@ TABLE = '''
 style         check-layers              2   default
 style         check-style               2   default
 style         test_layers               5   default
+style         test_page_commands        5   default
 style         test_runtests             5   default
 health        check-plugin              20  full     clang
 health        check-tidy                60  full     clang-tidy

@@ -12,11 +12,13 @@ import atexit
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 import time
 
+from lib import page_blocks
 from lib.programs import kernel_options
 from lib.tap import Tap
 from scripts.lib.prepared import (
@@ -75,7 +77,8 @@ def as_user(*command):
     files. If root does not run this, the command runs as it is."""
     if os.getuid():
         return list(command)
-    hidden = [p for p in (ROOT, build, cache_folder('')) if os.path.isdir(p)]
+    hidden = [p for p in (ROOT, build, cache_folder('')) if os.path.isdir(p)
+              and not os.path.realpath(p).startswith(ROOT + os.sep)]
     return ['unshare', '-m', 'sh', '-c', HIDE, 'sh', str(len(hidden)), *hidden,
             *command]
 
@@ -105,13 +108,29 @@ def wait_for(path, text, proc):
         time.sleep(0.1)
 
 
-def boot(prefix, kernel):
+def planned(emulators):
+    """Configure the tree as docs/install.md says; return where its files would
+    be installed."""
+    line = page_blocks.under('install', 'meson install')[0].splitlines()[0]
+    assert line.startswith('meson setup build --prefix=/opt/ka '), line
+    folder = os.path.join(work, 'configured')
+    for word, value in (('build', folder), ('FILE,...', ','.join(emulators)),
+                        ('FOLDER', os.path.join(os.path.dirname(emulators[0]),
+                                                'include'))):
+        line = line.replace(word, value, 1)
+    subprocess.run(line.split(), check=True, cwd=ROOT, capture_output=True)
+    out = subprocess.run(['meson', 'introspect', '--installed', folder],
+                         check=True, capture_output=True, text=True).stdout
+    return set(json.loads(out).values())
+
+
+def boot(prefix, *options, end=()):
     """Boot to the shell with ka-run; return what ka says of the VM."""
     console = os.path.join(work, 'console')
     sockets = os.path.join(home, 'vm')
     with open(console, 'wb') as out, subprocess.Popen(
-            as_user('ka-run', '--kernel', kernel, '--append', APPEND,
-                    '--dir', sockets), cwd='/', env=environment(prefix),
+            as_user('ka-run', *options, '--append', APPEND, '--dir', sockets,
+                    *end), cwd='/', env=environment(prefix),
             stdin=subprocess.PIPE, stdout=out, stderr=out) as proc:
         try:
             wait_for(console, 'KA-END', proc)
@@ -134,6 +153,14 @@ with tap.test('meson install, with DESTDIR'):
     top = install()
     add_qemu(top)
     shutil.copy(os.path.join(cache_folder('busybox'), 'busybox'), work)
+
+with tap.test('meson setup with a prefix and emulators'):
+    qemus = [place[key] for key in ('qemu', 'qemu-aarch64', 'qemu-riscv64')
+             if os.path.exists(place.get(key, ''))]
+    targets = planned(qemus)
+    assert {f'/opt/ka/libexec/ka/{os.path.basename(q)}'
+            for q in qemus} < targets, targets
+    assert {'/opt/ka/bin/ka', '/opt/ka/bin/ka-run'} < targets, targets
 
 with tap.test('no installed file names the source tree or the build'):
     for path, data in texts(top):
@@ -188,7 +215,17 @@ for name in kernels:
         assert done.returncode == 0, done
         assert done.stdout.startswith('swept at end'), done
     with tap.test(f'ka-run boots {name}, and ka answers'):
-        stat = boot(top, image)
+        stat = boot(top, '--kernel', image)
         assert stat['tracing.kernel'] == 'recognised', stat
         assert stat['events.checked'] > 10000, stat
+
+with tap.test('ka-run with --initrd, and arguments of QEMU'):
+    shutil.copy(place['initrd-' + kernels[0]], os.path.join(work, 'initrd'))
+    stat = boot(top, '--kernel', image, '--initrd',
+                os.path.join(work, 'initrd'), end=('--', '-m', '2G'))
+    assert stat['events.checked'] > 10000, stat
+    with open(os.path.join(work, 'console'), encoding='utf-8',
+              errors='replace') as file:
+        found = re.search(r'Memory: \d+K/(\d+)K available', file.read())
+    assert 2000 << 10 < int(found[1]) <= 2 << 20, found
 tap.done()

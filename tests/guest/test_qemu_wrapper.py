@@ -84,8 +84,8 @@ def qemu_of(arch):
     return paths()['qemu' if arch == 'x86_64' else 'qemu-' + arch]
 
 
-def call(*words, **env):
-    return subprocess.run([WRAPPER, *words], check=False, text=True,
+def call(*words, program=WRAPPER, **env):
+    return subprocess.run([program, *words], check=False, text=True,
                           capture_output=True, timeout=300,
                           env={**os.environ, **env})
 
@@ -239,13 +239,16 @@ for name in kernels:
     with tap.test(f'{name} boots by a command line for KVM'), \
             tempfile.TemporaryDirectory() as folder:
         journal = os.path.join(folder, 'run-%i.journal')
-        done = call('x86_64', '-enable-kvm', '-cpu', 'host', '-machine',
+        program = os.path.join(folder, 'ka-qemu-system-x86_64')
+        os.symlink(WRAPPER, program)
+        done = call('-enable-kvm', '-cpu', 'host', '-machine',
                     'q35,accel=kvm', '-m', '512M', '-display', 'none',
                     '-serial', 'stdio', '-no-reboot', '-net', 'none',
                     '-kernel', kernel_file(name), '-initrd',
                     paths()[f'initrd-{name}'], '-append',
-                    'console=ttyS0 panic=-1 ka.end=poweroff',
-                    KA_PLUGIN_OPTS='journal=' + journal)
+                    'console=ttyS0 panic=-1 ka.end=poweroff', program=program,
+                    KA_PLUGIN_OPTS=f'journal={journal},report=kasan')
+        os.unlink(program)
         assert done.returncode == 0 and 'KA-END' in done.stdout, done
         found, = os.listdir(folder)
         assert re.fullmatch(r'run-\d+\.journal', found), found

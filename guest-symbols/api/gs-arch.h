@@ -10,6 +10,7 @@
 #include "guest-symbols/api/gs-types.h"
 
 typedef struct GsKernel GsKernel;
+typedef struct GsBranch GsBranch;
 
 /** enum GsReg - registers by purpose. @GS_REG_LINK: holds the return address
  *  at a function's entry, on architectures that do not push it;
@@ -72,6 +73,7 @@ typedef enum GsSpinlock {
  *              patches or probes code; -1 if patching needs no trap
  * @may_touch_objects, @modifies_memory: see gs-instruction.h
  * @strings: (nullable) string instructions, see gs-instruction.h
+ * @branch: where an instruction leads, see gs-instruction.h
  * @disassembler: capstone's numbers: architecture, mode, syntax; all 0: the
  *                build has none
  * @code_constant: decodes the 64-bit constant that an instruction of @code
@@ -116,6 +118,8 @@ typedef struct GsArch {
     bool (*may_touch_objects)(const uint8_t *insn, size_t len);
     bool (*modifies_memory)(const uint8_t *insn, size_t len);
     const struct GsStringRules *strings;
+    bool (*branch)(uint64_t va, const uint8_t *insn, size_t len,
+                   GsBranch *out);
     struct { int arch, mode, syntax; } disassembler;
     bool (*code_constant)(const uint8_t *code, uint64_t *out);
     GsSpinlock spinlock;

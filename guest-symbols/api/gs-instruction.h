@@ -102,4 +102,26 @@ typedef struct GsStringRules {
     bool (*may_count_down)(const uint8_t *code, size_t len);
 } GsStringRules;
 
+/* ---- calls --------------------------------------------------------------- */
+
+/**
+ * struct GsBranch - an instruction that can leave the straight path
+ * @len: its bytes; riscv64: those of auipc and the jalr behind it, if both are
+ *       one jump
+ * @direct: it calls, jumps or branches to @to, which the instruction contains
+ * @call: it is a call, which returns behind the instruction
+ * @maybe: a condition decides
+ */
+struct GsBranch {
+    unsigned len;
+    bool direct, call, maybe;
+    uint64_t to;
+};
+
+/*
+ * GsArch.branch() - decode the instruction at @va for its length and where it
+ * leads. @insn: untrusted; @len: bytes there. Returns: false if it is cut off
+ * or its length is not known; then @out is undefined.
+ */
+
 #endif /* GS_API_INSTRUCTION_H */

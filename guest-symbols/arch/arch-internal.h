@@ -14,6 +14,8 @@
 #define GS_ARCH(name) \
     bool gs_operand_##name(const uint8_t *insn, size_t len); \
     bool gs_modifies_##name(const uint8_t *insn, size_t len); \
+    bool gs_branch_##name(uint64_t va, const uint8_t *insn, size_t len, \
+                          GsBranch *out); \
     extern const GsDirectMapRules gs_direct_maps_##name; \
     extern const GsFrameRules gs_##name##_frames;
 #include "guest-symbols/api/archs.def"

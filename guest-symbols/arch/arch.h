@@ -39,7 +39,8 @@ const GsArch *gs_arch_of_symbols(const GsSymtab *tab);
     X(slide_align, slide_align) X(map_step, map_step) \
     X(code_align, code_align) X(patch_byte, patch_byte) \
     X(may_touch_objects, may_touch_objects) \
-    X(modifies_memory, modifies_memory) X(spinlock, spinlock) \
+    X(modifies_memory, modifies_memory) X(branch, branch) \
+    X(spinlock, spinlock) \
     X(return_key, return_key) X(frames, frames) X(cfi, cfi) \
     X(direct_maps, direct_maps) X(code_constant, code_constant) \
     X(saved, saved)

@@ -94,6 +94,7 @@ const GsArch gs_arch_arm64 = {
     .patch_byte = -1,
     .may_touch_objects = gs_operand_arm64,
     .modifies_memory = gs_modifies_arm64,
+    .branch = gs_branch_arm64,
 #ifdef GS_HAVE_CAPSTONE
     .disassembler = { CS_ARCH_ARM64, CS_MODE_ARM, 0 },
 #endif

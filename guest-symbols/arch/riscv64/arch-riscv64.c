@@ -120,6 +120,7 @@ const GsArch gs_arch_riscv64 = {
     .patch_byte = -1,
     .may_touch_objects = gs_operand_riscv64,
     .modifies_memory = gs_modifies_riscv64,
+    .branch = gs_branch_riscv64,
 #if defined(GS_HAVE_CAPSTONE) && CS_API_MAJOR >= 5
     .disassembler = { CS_ARCH_RISCV, CS_MODE_RISCV64 | CS_MODE_RISCVC, 0 },
 #endif

@@ -75,7 +75,7 @@ static const struct {
     { 0x707f, 0x3003, GS_RV_LOAD, &i_type, RD, RS1, IS(0) },
     { 0x007f, 0x0063, GS_RV_BRANCH, &b_type, IS(0), IS(0), IS(0) },
     { 0x0fff, 0x006f, GS_RV_JUMP, &j_type, IS(0), IS(0), IS(0) },
-    { 0x007f, 0x006f, GS_RV_CALL, &none, RD, IS(0), IS(0) },
+    { 0x007f, 0x006f, GS_RV_CALL, &j_type, RD, IS(0), IS(0) },
     { 0x7fff, 0x0067, GS_RV_LEAVE, &none, IS(0), IS(0), IS(0) },
     { 0x707f, 0x0067, GS_RV_CALL, &none, RD, IS(0), IS(0) },
     { 0xffffffff, 0x00100073, GS_RV_TRAP, &none, IS(0), IS(0), IS(0) },

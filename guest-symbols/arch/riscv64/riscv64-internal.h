@@ -28,7 +28,7 @@ enum { GS_RV_RA = 1, GS_RV_SP = 2, GS_RV_TP = 4, GS_RV_S0 = 8 };
  * @GS_RV_CSR: rd = a control register, which may change
  * @GS_RV_BRANCH: may jump by imm
  * @GS_RV_JUMP: jumps by imm
- * @GS_RV_CALL: jumps somewhere, with the address behind it in rd
+ * @GS_RV_CALL: jumps somewhere, with the address behind it in rd; jal: by imm
  * @GS_RV_LEAVE: jumps to what a register has, or returns from an exception
  * @GS_RV_TRAP: ebreak: BUG() does not continue behind it, WARN() does
  */

@@ -62,7 +62,7 @@ TEST(four_bytes, "/riscv64-insn/four-bytes")
         { 0xf01ff06f, { GS_RV_JUMP, .imm = -0x100 } },
         { 0x45e2306f, { GS_RV_JUMP, .imm = 0x2345e } },
         /* jal ra, . + 0x100; jalr ra, 0(a1); jalr t0, 0(t0) */
-        { 0x100000ef, { GS_RV_CALL, .rd = 1 } },
+        { 0x100000ef, { GS_RV_CALL, .rd = 1, .imm = 0x100 } },
         { 0x000580e7, { GS_RV_CALL, .rd = 1 } },
         { 0x000282e7, { GS_RV_CALL, .rd = 5 } },
         /* ret; sret; mret; ebreak; wfi; lw a5, 32(tp); srli sp, sp, 14 */

@@ -18,6 +18,8 @@
  * @from: (nullable) the table that has the symbol
  * @args_from: (nullable) the source that said in which registers the arguments
  *             are, if that is not hooks.def
+ * @calls: (nullable) does the function call hooks, as the table assumes? NULL:
+ *         the table assumes nothing
  * @note: (nullable) what it means if the function is missing
  * @hits: recorded events
  */
@@ -25,7 +27,7 @@ typedef struct KtHookStatus {
     const char *name;
     uint64_t va;
     const char *symbol, *from, *args_from;
-    const char *note;
+    const char *note, *calls;
     uint64_t hits;
 } KtHookStatus;
 

@@ -50,7 +50,26 @@ static bool has_page_prototypes(const GsKernel *k)
     return false;
 }
 
-void kt_capture_resolve_hooks(KtCapture *c, KtBoot *boot)
+static bool read_code(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    return kt_guest_read(opaque, va, buf, len);
+}
+
+/* Code may be read only while its vCPU executes: later, what was found at first
+ * is kept. */
+static void check_calls(KtBoot *boot, const GsKernel *k, const KtHooks *before)
+{
+    const KtCodeReader reader = { read_code, boot->guest };
+
+    if (before) {
+        kt_hooks_keep_calls(boot->hooks, before);
+    } else {
+        kt_hooks_check_calls(boot->hooks, k, &reader);
+    }
+}
+
+/* @before: (nullable) the hooks of this boot so far */
+static void resolve_hooks(KtCapture *c, KtBoot *boot, const KtHooks *before)
 {
     const GsKernel *k = c->shared.kernel;
 
@@ -60,6 +79,7 @@ void kt_capture_resolve_hooks(KtCapture *c, KtBoot *boot)
     boot->hooks = kt_hooks_resolve(kt_tracer_hooks(c->shared.tracer), k,
                                    (boot->pages ? KT_HOOKS_PAGES : 0) |
                                        (boot->log ? KT_HOOKS_LOG : 0));
+    check_calls(boot, k, before);
     gs_kernel_replaced_returns(k, boot->replaced);
     for (unsigned id = 0; id < G_N_ELEMENTS(boot->row); id++) {
         boot->row[id] = kt_hooks_row(boot->hooks, (KtHookId) { id });
@@ -89,7 +109,7 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
     kt_guest_check_types(boot->guest, &c->fit);
     boot->log = c->log && !c->shared.profile ?
                     kt_printk_log_new(k, c->shared.tracer) : NULL;
-    kt_capture_resolve_hooks(c, boot);
+    resolve_hooks(c, boot, NULL);
     kt_budget_set(budget, KT_MEM_KERNEL, gs_kernel_bytes(k));
     kt_tracer_save_kernel(c->shared.tracer, k, true);
     return boot;
@@ -287,14 +307,14 @@ static void retype(KtCapture *c)
 {
     KtBoot *boot = c->boot;
     GsKernel *k = c->shared.kernel;
+    g_autoptr(KtHooks) before = boot->hooks;
 
     kt_guest_drop_types(boot->guest);
     if (boot->log) {
         kt_printk_log_drop_types(boot->log, k);
     }
     g_clear_pointer(&boot->pages, kt_struct_page_free);
-    kt_hooks_free(boot->hooks);
-    kt_capture_resolve_hooks(c, boot);
+    resolve_hooks(c, boot, before);
     for (unsigned i = 0; i < c->max_vcpus; i++) {
         if (c->vcpu[i].ready) {
             kt_vcpu_reset(&c->vcpu[i]);

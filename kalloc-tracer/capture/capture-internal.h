@@ -105,9 +105,6 @@ KtBoot *kt_capture_new_boot(KtCapture *c);
 /** kt_capture_choose_types() - Choose where the types of a found kernel are
  *  from. Lock held, before kt_capture_new_boot(). */
 void kt_capture_choose_types(KtCapture *c, GsKernel *k);
-/** kt_capture_resolve_hooks() - Fill in the hooks of @boot, and what those of
- *  the page allocator need, from the kernel's symbols and types. Lock held. */
-void kt_capture_resolve_hooks(KtCapture *c, KtBoot *boot);
 /** kt_capture_publish() - Make @boot visible to callbacks. The caller requests
  *  a flush, because translated code has no hooks of it. Lock held. */
 void kt_capture_publish(KtCapture *c, KtBoot *boot);

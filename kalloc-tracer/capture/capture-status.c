@@ -36,6 +36,7 @@ static void put_address(const KtCapture *c, KtHookId id, KtHookStatus *out)
     out->symbol = kt_hooks_symbol(hooks, id);
     out->from = gs_kernel_symbols_from(c->shared.kernel);
     out->args_from = kt_hooks_args_by_btf(hooks, id) ? "BTF" : NULL;
+    out->calls = kt_hooks_calls(hooks, id);
 }
 
 /* Is the page allocator not hooked because the kernel does not describe it? */

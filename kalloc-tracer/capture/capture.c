@@ -163,6 +163,28 @@ static void on_trapped_entry(unsigned vcpu_index, void *udata)
     }
 }
 
+/* See hooks-calls.c. */
+static void on_site(unsigned vcpu_index, void *udata)
+{
+    KtHookCall m = {
+        .c = &capture.shared,
+        .boot = kt_capture_boot(&capture),
+        .v = &capture.vcpu[vcpu_index],
+        .insns_left = packed_left(udata),
+    };
+    const KtHookSite *site =
+        m.boot ? kt_hooks_site(m.boot->hooks, packed_id(udata)) : NULL;
+
+    if (site && m.v->unwinder) {
+        uint64_t since = cost_begin(m.v);
+        bool wanted = is_wanted(&m, site->id);
+
+        m.v->hits[site->id.v] += wanted;
+        kt_record_enter_site(&m, site, wanted);
+        cost_end(m.v, since);
+    }
+}
+
 /* ---- call points --------------------------------------------------------- */
 
 /* A callback that may leave the call. A rule can be added to a point that is
@@ -389,8 +411,22 @@ static enum qemu_plugin_cb_flags registers(const KtCapture *c,
                QEMU_PLUGIN_CB_RW_REGS : QEMU_PLUGIN_CB_R_REGS;
 }
 
-/* Add the callback of one instruction, if a hooked function or a call point
- * begins there. @left: instructions of the block from this one on */
+static void hook_site(const KtCapture *c, const KtBoot *boot, uint64_t va,
+                      struct qemu_plugin_insn *insn, size_t left)
+{
+    const KtHookSite *site;
+
+    for (unsigned i = 0; (site = kt_hooks_site(boot->hooks, i)); i++) {
+        if (site->va == va) {
+            add_callback(c, insn, on_site, QEMU_PLUGIN_CB_R_REGS,
+                         pack(i, left));
+        }
+    }
+}
+
+/* Add the callbacks of one instruction: for the entry of a hooked function or a
+ * call point, or for a call inside an allocator. @left: instructions of the
+ * block from this one on */
 static void hook_instruction(const KtCapture *c, const KtBoot *boot,
                              const KtPointSet *points,
                              struct qemu_plugin_insn *insn, size_t left)
@@ -399,6 +435,7 @@ static void hook_instruction(const KtCapture *c, const KtBoot *boot,
     const KtCallPoint *point = points ? kt_point_set_at(points, va) : NULL;
     KtHookId id = kt_hooks_at(boot->hooks, va);
 
+    hook_site(c, boot, va, insn, left);
     if (id.v && is_over(boot, id)) {
         id = (KtHookId) { 0 };
     }
@@ -412,8 +449,7 @@ static void hook_instruction(const KtCapture *c, const KtBoot *boot,
     }
 }
 
-/* Add the entry callback to each instruction of a block where a hooked function
- * or a call point begins. */
+/* Add the callbacks of all instructions of a block. */
 static void hook_entries(const KtCapture *c, const KtBoot *boot,
                          struct qemu_plugin_tb *tb, size_t n)
 {

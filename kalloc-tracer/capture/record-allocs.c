@@ -285,11 +285,33 @@ void kt_record_return_alloc_bulk(KtHookCall *m, const KtPendingCall *call,
     }
 }
 
+/* Mostly kmalloc() and kfree() record that the block moved. If the function
+ * calls neither (hooks-calls.c), it freed the old block unless it failed. */
+static void record_move(KtHookCall *m, const KtPendingCall *call,
+                        const KtHookRow *hook, uint64_t result)
+{
+    KtHookRow kind = *hook;
+
+    kind.size = KT_NO_ARG;              /* the new size */
+    if (hook->self_frees && result && kt_is_memory(call->ptr)) {
+        kt_record_free(m, &kind, call->hook, call->ptr, (KtCacheId) { 0 }, 0);
+    }
+    if (hook->self_allocs && kt_is_memory(result)) {
+        push_alloc(m, call, result, KT_EVF_IF_NEW);
+    }
+}
+
 void kt_record_return_realloc(KtHookCall *m, const KtPendingCall *call,
                               uint64_t result)
 {
-    if (result != call->ptr || !kt_is_memory(result)) {
-        return;             /* moved: kmalloc() and kfree() are recorded */
+    const KtHookRow *hook = &m->boot->row[call->hook.v];
+
+    if (result != call->ptr) {      /* moved, freed, new, or failed */
+        record_move(m, call, hook, result);
+        return;
+    }
+    if (!kt_is_memory(result)) {
+        return;
     }
     kt_record_complete(m);
     m->ev.size = call->size;

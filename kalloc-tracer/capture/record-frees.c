@@ -25,8 +25,13 @@ void kt_record_enter_free_outer(KtHookCall *m, const KtHookRow *hook,
                                 KtHookId id)
 {
     uint64_t va = kt_vcpu_pointer(m->v, hook->ptr);
+    bool frees = hook->self_frees && hook->role == KT_ROLE_FREE_OUTER &&
+                 kt_is_memory(va);
     KtHookRow kind = *hook;
 
+    if (frees) {
+        kt_record_free(m, hook, id, va, (KtCacheId) { 0 }, 0);
+    }
     if (va < KT_ERROR_POINTER) {
         return;
     }

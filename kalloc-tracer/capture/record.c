@@ -128,6 +128,31 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
     }
 }
 
+/* The registers have the arguments. A call has not stored its return address
+ * yet; a jump leaves that of its own function. */
+void kt_record_enter_site(KtHookCall *m, const KtHookSite *site, bool wanted)
+{
+    const KtHookRow *hook = &m->boot->row[site->id.v];
+    bool allocates = kt_role_does(hook->role, KT_DOES_ALLOCATE);
+
+    if (!wanted && m->c->access) {
+        kt_access_watch_missed(m->c->access);
+    }
+    if (!wanted && !allocates) {
+        return;
+    }
+    if (site->ra) {
+        m->ra = site->ra;
+        m->sp_after = kt_vcpu_reg(m->v, GS_REG_SP);
+        kt_pending_calls_expect(m->c->calls, m->sp_after);
+    } else if (!kt_record_find_return(m)) {
+        kt_record_drop_call(m, KT_CNT_CALL_UNREADABLE, allocates);
+        return;
+    }
+    gs_unwind_expect(m->v->unwinder, m->ra);
+    ops[hook->role].enter(m, hook, site->id);
+}
+
 /*
  * Two things are kept up while recording is off. A call may still be inside the
  * allocator when recording is switched on, and then return memory that was

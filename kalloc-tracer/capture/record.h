@@ -120,6 +120,10 @@ typedef struct KtHookCall {
 /** kt_record_enter() - Record that the hooked function @id is entered. */
 GS_HOT void kt_record_enter(KtHookCall *m, KtHookId id);
 
+/** kt_record_enter_site() - Record that the instruction of @site calls its
+ *  hooked function. @wanted: false: as kt_record_skip() */
+void kt_record_enter_site(KtHookCall *m, const KtHookSite *site, bool wanted);
+
 /** kt_record_skip() - As kt_record_enter() while recording is off: record no
  *  event, but keep what later events depend on. */
 void kt_record_skip(KtHookCall *m, KtHookId id);

@@ -127,7 +127,9 @@ const char *kt_hook_table_missing_note(const KtHookTable *t, KtHookId id)
 {
     const KtHook *hook = kt_hook_table_row(t, id);
 
-    return hook ? kt_roles[hook->role].missing : "";
+    return !hook ? "" : hook->flags & KT_HOOK_SITES ?
+               "hooked only where its callers are inlined" :
+               kt_roles[hook->role].missing;
 }
 
 /* ---- reserved sizes ------------------------------------------------------ */

@@ -186,6 +186,11 @@ static inline bool kt_role_is_pages(KtRole role)
  *  place: with quarantine= the pointer is exchanged at its entry. */
 #define KT_HOOK_DELAYABLE       (1 << 14)
 
+/** A function inside the allocator. Its entry is not hooked, but instructions
+ *  that call it are: those of rows that lean on others, where the compiler
+ *  inlined the hooked function between. See hooks-calls.c. */
+#define KT_HOOK_SITES           (1 << 15)
+
 /** KT_NO_ARG - the function has no such argument. */
 #define KT_NO_ARG (-1)
 

@@ -10,6 +10,7 @@
 /* Powers of two. About 60 pages are hooked. */
 #define KT_HOOK_PAGE_SLOTS  1024
 #define KT_HOOK_ENTRY_SLOTS 1024
+#define KT_HOOK_SITES_MAX   64
 
 typedef struct KtHookRange {
     uint64_t start, end;
@@ -42,6 +43,10 @@ struct KtHooks {
     char *symbol[KT_HOOK_ROWS_MAX];     /* whose va it is; NULL: missing */
     bool by_btf[KT_HOOK_ROWS_MAX];      /* BTF has an argument's position */
     unsigned n_found;
+    uint8_t calls[KT_HOOK_ROWS_MAX];    /* KtHookCalls */
+    uint64_t inner_va[KT_HOOK_ROWS_MAX];        /* of KT_HOOK_SITES rows */
+    unsigned n_sites;
+    KtHookSite site[KT_HOOK_SITES_MAX];
     KtAnswer vfree_called_again;
     KtHookRange vfree_worker;           /* empty: unknown */
     uint64_t page[KT_HOOK_PAGE_SLOTS];  /* page numbers, open addressing */
@@ -53,6 +58,22 @@ static inline unsigned kt_hooks_slot(uint64_t key, unsigned slots)
 {
     return (key * 0x9e3779b97f4a7c15ull) >> 40 & (slots - 1);
 }
+
+/** kt_hooks_add_page() - Select the blocks that can contain the instruction at
+ *  @va. */
+void kt_hooks_add_page(KtHooks *h, uint64_t va);
+/** kt_hooks_doubt() - Events of @layers, as bits, are in doubt. */
+void kt_hooks_doubt(KtHooks *h, unsigned layers);
+
+/** How a row that leans on others records, by the code of its function. */
+typedef enum KtHookCalls {
+    KT_HOOK_CALLS_NOT_ASKED,    /* it leans on none, or nobody asked */
+    KT_HOOK_CALLS_YES,          /* it calls a hook, which records */
+    KT_HOOK_CALLS_SITES,        /* a hook was inlined: KtHooks.site records */
+    KT_HOOK_CALLS_SELF,         /* it calls none: the row records */
+    KT_HOOK_CALLS_NO,           /* it calls none, and the row cannot record */
+    KT_HOOK_CALLS_UNKNOWN,      /* not all code could be read: as YES */
+} KtHookCalls;
 
 /* ---- coverage ------------------------------------------------------------ */
 /*

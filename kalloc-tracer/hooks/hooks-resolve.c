@@ -21,6 +21,13 @@ static void add_page(KtHooks *h, uint64_t page)
     h->page[i] = page;
 }
 
+/* A block that begins in the page before can run into this one. */
+void kt_hooks_add_page(KtHooks *h, uint64_t va)
+{
+    add_page(h, va >> KT_HOOK_PAGE_SHIFT);
+    add_page(h, (va >> KT_HOOK_PAGE_SHIFT) - 1);
+}
+
 static void add_entry(KtHooks *h, uint8_t id)
 {
     unsigned i = kt_hooks_slot(h->va[id], KT_HOOK_ENTRY_SLOTS);
@@ -32,9 +39,7 @@ static void add_entry(KtHooks *h, uint8_t id)
         i = (i + 1) & (KT_HOOK_ENTRY_SLOTS - 1);
     }
     h->entry[i] = id;
-    /* A block that begins in the page before can run into this one. */
-    add_page(h, h->va[id] >> KT_HOOK_PAGE_SHIFT);
-    add_page(h, (h->va[id] >> KT_HOOK_PAGE_SHIFT) - 1);
+    kt_hooks_add_page(h, h->va[id]);
 }
 
 /* Find an argument by its name in BTF; without it use @otherwise. */
@@ -227,6 +232,9 @@ static void resolve_row(KtHooks *h, const GsKernel *k, uint8_t id)
         .count = hook->count, .list = KT_NO_ARG,
         .pages = kt_role_is_pages(hook->role), .sizes = hook->sizes,
     };
+    if (hook->flags & KT_HOOK_SITES) {
+        return;
+    }
     if (hook->role == KT_ROLE_SETUP) {
         find_setup(h, k, id);
         return;
@@ -324,6 +332,11 @@ static void mark_unsure(KtHooks *h, KtHookCoverage missing)
         h->row[id].flags |= is_unsure(&h->row[id], missing) ? KT_HOOK_UNSURE :
                                                               0;
     }
+}
+
+void kt_hooks_doubt(KtHooks *h, unsigned layers)
+{
+    mark_unsure(h, (KtHookCoverage) { layers, layers });
 }
 
 KtHooks *kt_hooks_resolve(const KtHookTable *table, const GsKernel *k,

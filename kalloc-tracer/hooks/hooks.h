@@ -17,13 +17,15 @@
  * @size, @ptr, @cache, @gfp, @array, @count: as in KtHook, for this kernel
  * @list: the argument with the list that a bulk call fills, or KT_NO_ARG
  * @pages: the role is of the page allocator
+ * @self_allocs, @self_frees: the function calls no hook that records this, so
+ *         its own entry or return does
  * @undo_at, @undo_len: the code of the KtHook's @undone_by; 0: none
  */
 typedef struct KtHookRow {
     uint16_t flags;
     uint8_t role, layer, family;
     int8_t size, ptr, cache, gfp, array, count, list;
-    bool pages;
+    bool pages, self_allocs, self_frees;
     uint32_t undo_len;
     uint64_t undo_at;
     const KtReserveRule *sizes;
@@ -122,6 +124,52 @@ KtAnswer kt_hooks_vfree_called_again(const KtHooks *h);
 bool kt_hooks_is_vfree_worker(const KtHooks *h, uint64_t va);
 /** kt_hooks_is_vfree() - Return true if @va is inside the hooked vfree(). */
 bool kt_hooks_is_vfree(const KtHooks *h, uint64_t va);
+
+/* ---- calls --------------------------------------------------------------- */
+/*
+ * Does the code do what the table assumes?
+ *
+ * A row can lean on others: that of krealloc() records no block that moves,
+ * since krealloc() calls a kmalloc() and kfree(), which are hooked. Whether it
+ * does is the compiler's choice: until 6.7, without tracepoints, both are so
+ * small that they are inlined. The code of the function answers:
+ *
+ *     it calls hooks                 they record
+ *     it calls KT_HOOK_SITES rows    these calls are hooked, and record
+ *     it calls neither               the row records by itself, if it can
+ *     the code cannot be read        as if it called hooks
+ *
+ * hooks-calls.c; once for each boot.
+ */
+
+/** struct KtCodeReader - read the guest's code at @va; false: it cannot be
+ *  read */
+typedef struct KtCodeReader {
+    bool (*read)(void *opaque, uint64_t va, void *buf, size_t len);
+    void *opaque;
+} KtCodeReader;
+
+/** struct KtHookSite - an instruction at @va that calls the function of row
+ *  @id, and continues at @ra; 0: it jumps there, as the last one of its own
+ *  function */
+typedef struct KtHookSite {
+    uint64_t va, ra;
+    KtHookId id;
+} KtHookSite;
+
+/** kt_hooks_check_calls() - Read the code of functions that lean on others, and
+ *  hook what they have inlined. @k: that of kt_hooks_resolve(). Before @h is
+ *  read by other threads. */
+void kt_hooks_check_calls(KtHooks *h, const GsKernel *k,
+                          const KtCodeReader *reader);
+/** kt_hooks_keep_calls() - Copy what kt_hooks_check_calls() found in @from,
+ *  which is of the same boot and table. */
+void kt_hooks_keep_calls(KtHooks *h, const KtHooks *from);
+/** kt_hooks_site() - (nullable) Return call @i that is hooked. */
+const KtHookSite *kt_hooks_site(const KtHooks *h, unsigned i);
+/** kt_hooks_calls() - (static, nullable) Describe whether the function of @id
+ *  calls a hook; NULL if the row does not lean on others. */
+const char *kt_hooks_calls(const KtHooks *h, KtHookId id);
 
 /* ---- frames of wrappers -------------------------------------------------- */
 /*

@@ -77,6 +77,12 @@ void kt_status_put(GsOut *out, const KtStatus *s, const KtStats *stats)
         }
         kt_fields_pack(hook_fields, &h, NULL, out);
     }
+    for (unsigned i = 0; i < n_hooks; i++) {
+        KtHookStatus h = { 0 };
+
+        s->hook(s->opaque, i, &h);
+        put_text(out, h.calls);
+    }
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -135,6 +141,10 @@ static void read_hooks(GsBytes *in, KtStoredStatus *s)
         }
         kt_fields_unpack(hook_fields, h, NULL, NULL, in);
         h->name = known ? h->name : NULL;
+    }
+    /* An older journal ends here. */
+    for (unsigned i = 0; i < s->n_hooks && gs_bytes_left(in); i++) {
+        s->hook[i].calls = read_text(in, s->strings);
     }
 }
 

@@ -179,6 +179,10 @@ static const McObject hook_object = MC_OBJECT("hook", "ka stat -v",
     H(args_from, TEXT, NULL, "what describes the arguments",
       .flags = MC_OMIT),
     MC_KEY(NULL, McHookStatus, args_from, TEXT, ", arguments by %", NULL,
+           .flags = MC_OMIT, .when = is_found),
+    H(calls, TEXT, NULL, "does it call hooks, as ka assumes",
+      .flags = MC_OMIT),
+    MC_KEY(NULL, McHookStatus, calls, TEXT, ", calls hooks: %", NULL,
            .flags = MC_OMIT, .when = is_found));
 
 MC_OBJECTS(mc_stat_objects, &stat_object, &hook_object);

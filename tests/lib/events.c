@@ -277,7 +277,7 @@ static void do_hook(TestWorld *w, GHashTable *a)
         .name = keep(w, arg_text(a, "name", "?")), .va = arg_hex(a, "va"),
         .symbol = keep_known(w, a, "symbol"), .from = keep_known(w, a, "from"),
         .args_from = keep_known(w, a, "args_from"),
-        .note = keep_known(w, a, "note"),
+        .note = keep_known(w, a, "note"), .calls = keep_known(w, a, "calls"),
         .hits = arg_dec(a, "hits"),
     };
 

@@ -26,6 +26,8 @@ static void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
         { KS_TEXT + 0x860, 'T', "return_to_handler" },
         { KS_TEXT + 0x880, 'T', "kfree_sensitive" },
         { KS_TEXT + 0x8a0, 'T', "krealloc" },
+        { KS_TEXT + 0xa00, 'T', "__kmem_cache_alloc_node" },
+        { KS_TEXT + 0xa20, 'T', "__kmem_cache_free" },
         { KS_TEXT + 0x1000, 'T', "_etext" },
         { KS_RODATA + STATE, 'D', "slab_state" },
         { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },

@@ -33,11 +33,13 @@
 #define KFREE_SENSITIVE (TEXT + 0x880)
 #define KREALLOC     (TEXT + 0x8a0)
 #define IN_KREALLOC  0x3b
+#define ALLOC_INNER  (TEXT + 0xa00)
+#define FREE_INNER   (TEXT + 0xa20)
 #define STATE   0x20            /* position of slab_state in .rodata */
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 24
+#define N_SYMBOLS 26
 
 /**
  * struct FakeCapture - a VM, its tracer and its capture

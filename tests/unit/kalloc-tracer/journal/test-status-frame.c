@@ -49,3 +49,35 @@ TEST(name_of_any_bytes, "/journal-status/name-of-any-bytes")
         g_assert_true(strchr(file, '\n') == file + strlen(file) - 1);
     }
 }
+
+/* Row 0 relies on no other. */
+static bool hook_of(void *opaque, unsigned i, KtHookStatus *out)
+{
+    *out = (KtHookStatus) {
+        .name = i ? "krealloc" : "kfree", .va = 0x1000 + i, .hits = 7,
+        .calls = i ? "yes" : NULL,
+    };
+    return true;
+}
+
+TEST(hooks_come_back, "/journal-status/hooks-come-back")
+{
+    g_autoptr(JournalPath) path = new_path();
+    g_autoptr(KtTracer) t = new_tracer(path, NULL);
+    g_autoptr(KtReplay) r = NULL;
+    KtHookStatus h;
+    KtStatus back;
+
+    kt_tracer_save_status(t, &(KtStatus) { .n_hooks = 2, .hook = hook_of });
+    r = read_all(path);
+    g_assert_null(kt_replay_info(r)->damage);
+    kt_replay_status(r, &back);
+    g_assert_cmpuint(back.n_hooks, ==, 2);
+    g_assert_true(back.hook(back.opaque, 0, &h));
+    g_assert_null(h.calls);
+    g_assert_true(back.hook(back.opaque, 1, &h));
+    g_assert_cmpstr(h.name, ==, "krealloc");
+    g_assert_cmphex(h.va, ==, 0x1001);
+    g_assert_cmpstr(h.calls, ==, "yes");
+    g_assert_false(back.hook(back.opaque, 2, &h));
+}

@@ -378,7 +378,8 @@ TEST(test_objects, "/help/objects-are-told-of")
 {
     g_autoptr(TestWorld) w = test_world_new(
         "alloc va=1000 size=10 us=1 pid=1 comm=a cache=b\n"
-        "hook name=kfree va=1000 symbol=a from=b args_from=c\n"
+        "hook name=kfree va=1000 symbol=a from=b args_from=c "
+        "calls=e\n"
         "hook name=vfree note=d\n");
     g_autofree char *stat = test_world_run(w, "stat -j -v", NULL);
     g_autoptr(GHashTable) seen = g_hash_table_new_full(

@@ -469,7 +469,7 @@ EMPTY_TEST(test_stat, "/format/stat")
         "note=unseen\n"
         "hook name=kmalloc_trace note=before\\x206.10\n"
         "hook name=vfree va=ffffffff81000200 symbol=vfree.part.0 "
-        "from=kallsyms args_from=BTF\n"
+        "from=kallsyms args_from=BTF calls=yes\n"
         "alloc va=1000 size=30 actual=40 us=1\n"
         "count counter=call.stale n=3\n");
     text = test_world_run(w, "stat", NULL);
@@ -487,11 +487,12 @@ EMPTY_TEST(test_stat, "/format/stat")
     check_matches(all, "^  kmalloc_noprof +ffffffff81000100 +12$");
     check_matches(all, "^  kmalloc_trace +missing +-  before 6.10$");
     check_matches(all, "^  vfree +ffffffff81000200 +0  kallsyms vfree.part.0, "
-                  "arguments by BTF$");
+                  "arguments by BTF, calls hooks: yes$");
     json = test_world_run(w, "stat -v -j", NULL);
     g_assert_cmpuint(check_json(json), ==, 4);
     g_assert_nonnull(strstr(json, "\"symbol\":\"vfree.part.0\",\"from\":"
-                                  "\"kallsyms\",\"args_from\":\"BTF\"}"));
+                                  "\"kallsyms\",\"args_from\":\"BTF\","
+                                  "\"calls\":\"yes\"}"));
     g_assert_nonnull(strstr(json, "\"note\":\"before 6.10\""));
     g_assert_null(strstr(json, "\"unseen\""));
     g_assert_nonnull(strstr(json, "\"call.stale\":3,"));

@@ -145,8 +145,47 @@ static KA_SITE void ka_rule_krealloc(size_t size)
     q = krealloc(p, size * 10, GFP_KERNEL);
     SAY_ALLOC("krealloc-moved", q, size * 10, "kmalloc");
     SAY("krealloc-moved", "free", p);
-    p = krealloc(q, 0, GFP_KERNEL);
-    SAY("krealloc-zero", "free", q);
+    p = krealloc(q, size * 10 - 1, GFP_KERNEL | __GFP_ZERO);
+    if (q == p) {
+        pr_info("ka_rules: krealloc-shrunk resize va=%px req=%zu fn=%s\n",
+                q, size * 10 - 1, __func__);
+    }
+    q = krealloc(p, 0, GFP_KERNEL);
+    SAY("krealloc-zero", "free", p);
+    q = krealloc(q, size, GFP_KERNEL);
+    SAY_ALLOC("krealloc-of-zero", q, size, "kmalloc");
+    kfree_sensitive(q);
+    SAY("krealloc-of-zero", "free", q);
+}
+
+static KA_SITE void ka_rule_krealloc_large(size_t pages)
+{
+    void *p = krealloc(NULL, pages * PAGE_SIZE, GFP_KERNEL);
+    void *q;
+
+    SAY_ALLOC("krealloc-large", p, pages * PAGE_SIZE, "large");
+    q = krealloc(p, 4 * pages * PAGE_SIZE, GFP_KERNEL);
+    SAY_ALLOC("krealloc-larger", q, 4 * pages * PAGE_SIZE, "large");
+    SAY("krealloc-larger", "free", p);
+    kfree_sensitive(q);
+    SAY("kfree-sensitive-large", "free", q);
+}
+
+/* Its events are no rules, but if one is missing, others are errors. */
+static KA_SITE void krealloc_often(unsigned int times)
+{
+    void *block[8] = {}, *p;
+    unsigned int i;
+
+    for (i = 0; i < times; i++) {
+        p = krealloc(block[i % 8], 37 * (i % 23) + i % 5 * PAGE_SIZE,
+                     GFP_KERNEL);
+        block[i % 8] = ZERO_OR_NULL_PTR(p) ? NULL : p;
+    }
+    for (i = 0; i < 8; i++) {
+        kfree_sensitive(block[i]);
+    }
+    ka_site_end();
 }
 
 static KA_SITE void ka_rule_dup(const char *text)
@@ -225,6 +264,10 @@ static KA_SITE void ka_rule_kfree_bulk(size_t size)
     }
 }
 
+/* Not a rule: without tracepoints it ends with a jump to kfree(). */
+KA_SITE_DOES(destroy_cache, (struct kmem_cache *cache),
+             kmem_cache_destroy(cache))
+
 /* A cache that is destroyed, and one by the same name after it. */
 static KA_SITE void ka_rule_cache_again(void)
 {
@@ -239,7 +282,7 @@ static KA_SITE void ka_rule_cache_again(void)
         SAY_ALLOC("cache-again", p, OBJ_SIZE + 64 * i, "cache");
         kmem_cache_free(cache, p);
         SAY("cache-again", "free", p);
-        kmem_cache_destroy(cache);
+        destroy_cache(cache);
     }
 }
 
@@ -523,6 +566,8 @@ static int __init ka_rules_init(void)
     ka_rule_large(5 * PAGE_SIZE);
     ka_rule_nothing(0, KMALLOC_MAX_SIZE * 2UL);
     ka_rule_krealloc(100);
+    ka_rule_krealloc_large(3);
+    krealloc_often(3000);
     ka_rule_dup("twenty-four characters, ..., and a tail to spare");
     ka_rule_cache(cache);
     ka_rule_bulk(cache);

@@ -12,21 +12,25 @@ static bool get_transit(const McOut *o, const McColumn *c, const void *of,
 }
 
 static const McColumn name_columns[] = {
-    MC_COLUMN(McCacheRow, va, POINTER, "%", "the kmem_cache"),
-    MC_COLUMN(McCacheRow, name, WORD, " %", "its name"),
-    MC_COLUMN(McCacheRow, object_size, BYTES, " (%", "bytes of an object"),
-    MC_COLUMN(McCacheRow, size, BYTES, "/%)", "bytes of a slot"),
+    MC_COLUMN(McCacheRow, va, POINTER, "%", "the kmem_cache",
+              .head = "va", .flags = MC_WIDE),
+    MC_COLUMN(McCacheRow, name, WORD, " %", "its name", .head = "name"),
+    MC_COLUMN(McCacheRow, object_size, BYTES, " (%", "bytes of an object",
+              .head = "object", .unit = MC_SIZE),
+    MC_COLUMN(McCacheRow, size, BYTES, "/%)", "bytes of a slot",
+              .head = "slot", .unit = MC_SIZE),
     MC_END
 };
 
 static const McColumn kernel_columns[] = {
     MC_COLUMN(McCacheRow, slabs, NUMBER, " slabs=%", "number of slabs",
-              .flags = MC_MOST),
+              .flags = MC_MOST, .head = "slabs"),
     MC_END
 };
 
 static const McColumn map_columns[] = {
-    MC_COLUMN(McCacheRow, live, NUMBER, " live=%", "live blocks of the map"),
+    MC_COLUMN(McCacheRow, live, NUMBER, " live=%", "live blocks of the map",
+              .head = "live"),
     MC_END
 };
 
@@ -35,8 +39,9 @@ static const McColumn map_columns[] = {
 
 static const McColumn more_columns[] = {
     MC_COLUMN(McCacheRow, free, NUMBER, " free=%", "objects on lists",
-              .flags = MC_MOST),
-    MC_GET(NULL, get_transit, INTEGER, " transit=%", NULL),
+              .flags = MC_MOST, .head = "free"),
+    MC_GET(NULL, get_transit, INTEGER, " transit=%", NULL,
+           .head = "transit"),
     MC_GET("transit", get_transit, NUMBER, NULL,
            "objects that are neither, null if it is not known, or if the map "
            "has more than the kernel"),
@@ -44,14 +49,18 @@ static const McColumn more_columns[] = {
               "objects of sheaves that wait for RCU",
               .flags = MC_ZERO | MC_OMIT),
     MC_COLUMN(McCacheRow, active_objs, NUMBER, " slabinfo=%",
-              "objects in use, as in /proc/slabinfo", .flags = MC_MOST),
+              "objects in use, as in /proc/slabinfo", .flags = MC_MOST,
+              .head = "active"),
     MC_COLUMN(McCacheRow, num_objs, NUMBER, NULL,
               "objects, as in /proc/slabinfo", .flags = MC_MOST),
     MC_KEY(NULL, McCacheRow, num_objs, NUMBER, "/%", NULL,
-           .flags = MC_MOST | MC_OMIT),
-    C("order", order, NUMBER, " order=%", "of a new slab, log2 of its pages"),
-    C("each", per_slab, NUMBER, " each=%", "objects of a new slab"),
-    C("freeptr", offset, BYTES, " freeptr=+%", "offset of the free pointer"),
+           .flags = MC_MOST | MC_OMIT, .head = "objects"),
+    C("order", order, NUMBER, " order=%", "of a new slab, log2 of its pages",
+      .head = "order"),
+    C("each", per_slab, NUMBER, " each=%", "objects of a new slab",
+      .head = "each"),
+    C("freeptr", offset, BYTES, " freeptr=+%", "offset of the free pointer",
+      .head = "freeptr", .flags = MC_WIDE),
     C("hardened", hardened, YES_NO, " hardened", "yes or no",
       .flags = MC_IF_SET),
     C("sheaf", sheaf_capacity, NUMBER, " sheaf=%", "objects in a sheaf",
@@ -73,12 +82,12 @@ static const McColumn alias_columns[] = {
 const McObject mc_cache_object = {
     "cache", "ka cache",
     { name_columns, kernel_columns, map_columns, more_columns,
-      alias_columns }, .line = true,
+      alias_columns }, .line = true, .is_table = true,
 };
 /* Without the types of the kernel. */
 const McObject mc_named_cache_object = {
     "cache", "ka cache", { name_columns, map_columns, alias_columns },
-    .line = true,
+    .line = true, .is_table = true,
 };
 
 MC_WHEN(is_list)

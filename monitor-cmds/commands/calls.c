@@ -60,24 +60,30 @@ MC_GETTER(args_from)
     return true;
 }
 
-static const McObject point_object = MC_OBJECT("call_point",
-    "ka calls points: a watched function",
-    MC_KEY(NULL, PointRow, p.va, ADDRESS, "% ", NULL),
-    MC_KEY("function", PointRow, p.name.name, TEXT, "%", "its name"),
+static const McColumn point_columns[] = {
+    MC_KEY(NULL, PointRow, p.va, ADDRESS, "% ", NULL, .head = "va"),
+    MC_KEY("function", PointRow, p.name.name, TEXT, "%", "its name",
+           .head = "function"),
     MC_KEY("module", PointRow, p.name.module, TEXT, "[%]", "its module",
-           .flags = MC_OMIT),
+           .flags = MC_OMIT, .head = "module"),
     MC_GET("args_from", get_args_from, WORD, NULL, "types or registers"),
     MC_KEY("va", PointRow, p.va, ADDRESS, NULL, "its address"),
     MC_KEY("request", PointRow, p.request, NUMBER, " request=%",
-           "id of the request"),
+           "id of the request", .head = "request"),
     MC_KEY("calls", PointRow, p.calls, NUMBER, " calls=%",
-           "number of entries"),
+           "number of entries", .head = "calls"),
     MC_COLUMN(PointRow, per_second, NUMBER, " per_second=%",
-              "entries in a second"),
+              "entries in a second", .head = "per_second"),
     MC_KEY("derefs", PointRow, p.n_derefs, NUMBER, " derefs=%",
            "values of --deref that its calls have",
            .flags = MC_ZERO | MC_OMIT),
-    MC_ONLY_TEXT(" raw registers", MC_UNLESS(PointRow, p.name.proto)));
+    MC_ONLY_TEXT(" raw registers", MC_UNLESS(PointRow, p.name.proto)),
+    MC_END
+};
+static const McObject point_object = {
+    "call_point", "ka calls points: a watched function", { point_columns },
+    .is_table = true,
+};
 
 MC_OBJECTS(mc_calls_objects,
            &mc_call_object, &mc_session_object, &next_object, &request_object,

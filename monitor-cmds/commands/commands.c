@@ -64,7 +64,6 @@ static bool has_sums(const McCommand *c)
 
 static void set_long_form(McOut *out, const McArgs *args)
 {
-    out->newest_us = mc_stats(out).last_us;
     out->long_form = true;
     out->verbose |= !has_sums(args->command);
 }
@@ -79,7 +78,12 @@ static void set_format(McOut *out, const McArgs *args)
     out->symbols = out->names ? mc_symbols(out->ctx) : NULL;
     out->verbose = mc_given(args, MC_OPT_VERBOSE);
     out->whole = out->verbose || mc_given(args, MC_OPT_WIDE) ||
-                 mc_given(args, MC_OPT_HEX) || mc_given(args, MC_OPT_LONG);
+                 mc_given(args, MC_OPT_HEX) || mc_given(args, MC_OPT_LONG) ||
+                 mc_given(args, MC_OPT_FORMAT);
+    out->exact = out->json || mc_given(args, MC_OPT_HEX) ||
+                 mc_given(args, MC_OPT_LONG);
+    out->sorted_by = args->sort_word;
+    out->newest_us = out->ctx->tracer ? mc_stats(out).last_us : 0;
     out->pcs = mc_given(args, MC_OPT_PC);
     if (mc_given(args, MC_OPT_LONG) &&
         args->command->options & 1ull << MC_OPT_LONG) {

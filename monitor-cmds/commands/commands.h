@@ -447,10 +447,8 @@ void mc_struct_pahole(McOut *out, const GsStruct *s, unsigned depth);
 /* ---- top row ------------------------------------------------------------- */
 
 /* Rows of ka top, ka diff and ka mark. */
-/** mc_print_top_head() - choose the widths of the columns for the first @n of
- *  @rows; print headings, and the sum of all rows */
-void mc_print_top_head(McOut *out, const McTopTable *table,
-                       const GPtrArray *rows, unsigned n);
+/** mc_print_top_head() - print the sum of all rows */
+void mc_print_top_head(McOut *out, const McTopTable *table);
 void mc_print_top_row(McOut *out, const McTopTable *table,
                       const McTopRow *row);
 /** mc_print_top_stray() - print frees without an allocation */

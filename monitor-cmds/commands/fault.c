@@ -288,6 +288,7 @@ static const McColumn rule_columns[] = {
 G_STATIC_ASSERT(KT_REFUSED__COUNT == 9);
 static const McObject rule_object = {
     "fault_rule", "ka fault list", { rule_columns }, .line = true,
+    .long_lines = true,
 };
 MC_OBJECTS(mc_fault_list_objects, &rule_object);
 
@@ -373,7 +374,8 @@ MC_WHEN(shows_frames)
     MC_KEY(key_, RecordRow, r.member_, look_, text_, help_, __VA_ARGS__)
 
 /* In text: what a line says beside the command, as a comment of a shell. */
-static const McObject record_object = MC_LINE_OBJECT("fault", "ka fault log",
+static const McObject record_object = MC_LONG_OBJECT("fault",
+    "ka fault log", true,
     MC_KEY(NULL, RecordRow, command, TEXT, "%  # ", NULL),
     F(NULL, us, NUMBER, "%us", NULL),
     F(NULL, cpu, NUMBER, " cpu=%", NULL),

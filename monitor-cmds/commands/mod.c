@@ -79,39 +79,44 @@ typedef struct Row {
 } Row;
 
 static const McColumn name_columns[] = {
-    MC_COLUMN(Row, va, POINTER, "%", "of the struct module"),
-    MC_COLUMN(Row, name, WORD, " %", "its name"),
+    MC_COLUMN(Row, va, POINTER, "%", "of the struct module", .head = "va",
+              .flags = MC_WIDE),
+    MC_COLUMN(Row, name, WORD, " %", "its name", .head = "name"),
     MC_COLUMN(Row, state, TEXT, " %",
-              "Live, Loading, Unloading, or unloaded"),
+              "Live, Loading, Unloading, or unloaded", .head = "state"),
     MC_END
 };
 static const McColumn kernel_columns[] = {
     MC_COLUMN(Row, size, NUMBER, " size=%", "as in /proc/modules",
-              .flags = MC_MOST),
+              .flags = MC_MOST, .head = "size", .unit = MC_SIZE),
     MC_COLUMN(Row, refs, NUMBER, " refs=%", "as in /proc/modules",
-              .flags = MC_MOST),
+              .flags = MC_MOST, .head = "refs"),
     MC_COLUMN(Row, users, WORD, " users=%",
-              "names of the modules that use it, joined by commas, or none"),
+              "names of the modules that use it, joined by commas, or none",
+              .head = "users", .flags = MC_WIDE),
     MC_COLUMN(Row, code, POINTER, " code=%", "address of its code",
-              .flags = MC_MOST),
+              .flags = MC_MOST, .head = "code"),
     MC_END
 };
 static const McColumn unload_columns[] = {
     MC_COLUMN(Row, unloaded_us, NUMBER, NULL, "of an unloaded one",
-              .flags = MC_MOST),
+              .flags = MC_MOST, .head = "unloaded", .unit = MC_AGE),
     MC_KEY(NULL, Row, unloaded_us, NUMBER, "@%us", NULL,
-           .flags = MC_MOST | MC_OMIT),
+           .flags = MC_MOST | MC_OMIT, .head = ""),
     MC_END
 };
 static const McColumn sum_columns[] = {
     MC_COLUMN(Row, blocks, NUMBER, " live=%",
-              "live blocks that it allocated"),
-    MC_COLUMN(Row, live, NUMBER, "/%", "their bytes"),
-    MC_COLUMN(Row, allocs, NUMBER, " allocs=%", "its allocations"),
+              "live blocks that it allocated", .head = "blocks"),
+    MC_COLUMN(Row, live, NUMBER, "/%", "their bytes", .head = "live",
+              .unit = MC_SIZE),
+    MC_COLUMN(Row, allocs, NUMBER, " allocs=%", "its allocations",
+              .head = "allocs"),
     MC_END
 };
 static const McColumn more_columns[] = {
-    MC_COLUMN(Row, types, TEXT, " types=%", "yes or no"),
+    MC_COLUMN(Row, types, TEXT, " types=%", "yes or no", .head = "types",
+              .flags = MC_WIDE),
     MC_COLUMN(Row, where, TEXT, NULL,
               "both, table, list (what ka saw loaded, the kernel's list)"),
     MC_KEY(NULL, Row, only_in, TEXT, " only-in-%", NULL, .flags = MC_OMIT),
@@ -120,11 +125,12 @@ static const McColumn more_columns[] = {
 static const McObject loaded_object = {
     "loaded_module", "ka mod; null: not known",
     { name_columns, kernel_columns, sum_columns, more_columns },
-    .line = true,
+    .line = true, .is_table = true,
 };
 static const McObject unloaded_object = {
     "loaded_module", "ka mod; null: not known",
     { name_columns, unload_columns, sum_columns }, .line = true,
+    .is_table = true,
 };
 
 typedef struct EndRow {

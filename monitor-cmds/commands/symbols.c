@@ -183,6 +183,7 @@ bool mc_cmd_symbols(McOut *out, const McArgs *args, GError **errp)
     if (!k) {
         return false;
     }
+    out->whole = true;      /* ka reads these lines */
     if (mc_given(args, MC_OPT_AFTER) && args->after == stamp) {
         mc_out_printf(out, "-- symbols %" PRIu64 ": unchanged", stamp);
         return true;

@@ -35,10 +35,11 @@ MC_GETTER(value)
 #define OF_CORE
 #define OF_TOP
 #define OF_V .flags = MC_TEXT_V
+#define OF_WIDE .flags = MC_WIDE
 static const McColumn value_columns[] = {
-#define MC_TOP(key_, group_, help_) \
-    MC_GET(#key_, get_value, NUMBER, "%*  ", help_, .at = MC_TOP_##key_, \
-           OF_##group_),
+#define MC_TOP(key_, group_, unit_, help_) \
+    MC_GET(#key_, get_value, NUMBER, "%", help_, .at = MC_TOP_##key_, \
+           .head = #key_, .unit = MC_##unit_, OF_##group_),
 #include "monitor-cmds/table/top.def"
     MC_VIA("lives", Row, row, ends, NUMBER, NULL,
            "number of lives that life is the median of"),
@@ -53,9 +54,9 @@ MC_WHEN(never)
 #undef OF_TOP
 #define OF_TOP .when = never
 static const McColumn difference_columns[] = {
-#define MC_TOP(key_, group_, help_) \
-    MC_GET(#key_, get_value, DIFFERENCE, "%*  ", help_, \
-           .at = MC_TOP_##key_, OF_##group_),
+#define MC_TOP(key_, group_, unit_, help_) \
+    MC_GET(#key_, get_value, DIFFERENCE, "%", help_, .at = MC_TOP_##key_, \
+           .head = #key_, .unit = MC_##unit_, OF_##group_),
 #include "monitor-cmds/table/top.def"
     MC_END
 };
@@ -74,14 +75,6 @@ static const McColumn totals_columns[] = {
     T(lost_asked, "requested bytes of these"),
     T(lost_reserved, "reserved bytes of these"),
     T(stray, "frees without a recorded allocation"),
-    MC_END
-};
-
-static const McColumn all_columns[] = {
-    MC_VIA("dropped", Row, table, dropped, NUMBER, NULL,
-           "with a filter: blocks and past lives that were evicted",
-           MC_IF_VIA(Row, table, counted)),
-    MC_ONLY_TEXT("all"),
     MC_END
 };
 
@@ -171,97 +164,63 @@ MC_WHEN(is_by_short_stack)
     return is_by(row, MC_BY_STACK) && !o->long_form;
 }
 
+static void put_sizes(McOut *o, GString *s, const void *row, bool json)
+{
+    const KtAccountKey *key = &row_of(row)->row->key;
+
+    g_string_append_printf(s, o->exact ? "%" PRIx64 "-%" PRIx64 :
+                           "%" PRIu64 "-%" PRIu64 " B", key->lo, key->hi);
+}
+
 static const McColumn key_text_columns[] = {
-    MC_ONLY_TEXT("stack", .when = is_by_long_stack),
-    MC_VIA(NULL, Row, row, key.stack, STACK, "[%]", NULL,
+    MC_ONLY_TEXT("stack", .head = "stack", .when = is_by_long_stack),
+    MC_VIA(NULL, Row, row, key.stack, STACK, "%", NULL, .head = "stack",
            .when = is_by_short_stack),
-    MC_PUT(NULL, put_cache, "%", NULL, BY(CACHE)),
-    MC_PUT(NULL, put_task, "%", NULL, BY(TASK)),
-    MC_VIA(NULL, Row, row, module, WORD, "%", NULL, BY(MODULE)),
-    MC_VIA(NULL, Row, row, key.lo, HEX, "%", NULL, BY(SIZE)),
-    MC_VIA(NULL, Row, row, key.hi, HEX, "-%", NULL, BY(SIZE)),
-    MC_GET(NULL, get_caller, CALLER, "%", NULL, BY(CALLER)),
+    MC_PUT(NULL, put_cache, "%", NULL, .head = "cache", BY(CACHE)),
+    MC_PUT(NULL, put_task, "%", NULL, .head = "task", BY(TASK)),
+    MC_VIA(NULL, Row, row, module, WORD, "%", NULL, .head = "module",
+           BY(MODULE)),
+    MC_PUT(NULL, put_sizes, "%", NULL, .head = "size", BY(SIZE)),
+    MC_GET(NULL, get_caller, CALLER, "%", NULL, .head = "caller", BY(CALLER)),
+    MC_END
+};
+
+#define ALL(head_, by_) MC_ONLY_TEXT("all", .head = head_, BY(by_))
+
+static const McColumn all_columns[] = {
+    MC_VIA("dropped", Row, table, dropped, NUMBER, NULL,
+           "with a filter: blocks and past lives that were evicted",
+           MC_IF_VIA(Row, table, counted)),
+    ALL("stack", STACK), ALL("cache", CACHE), ALL("task", TASK),
+    ALL("module", MODULE), ALL("size", SIZE), ALL("caller", CALLER),
     MC_END
 };
 
 const McObject mc_top_all_object = {
     "top_all", "ka top, the sum of everything",
-    { value_columns, totals_columns, all_columns },
+    { value_columns, totals_columns, all_columns }, .is_table = true,
 };
 const McObject mc_diff_all_object = {
     "diff_all", "ka diff, the sum of everything: differences",
-    { difference_columns, all_columns },
+    { difference_columns, all_columns }, .is_table = true,
 };
 const McObject mc_top_object = {
     "top", "ka top, a row", { key_columns, value_columns, key_text_columns },
+    .is_table = true,
 };
 const McObject mc_diff_object = {
     "diff", "ka diff, a row",
-    { key_columns, difference_columns, key_text_columns },
+    { key_columns, difference_columns, key_text_columns }, .is_table = true,
 };
 
-/* Make the columns as wide as the values of a row. */
-static void widen(McOut *out, const McColumn *c, const Row *row)
+/* Print the sum of all rows. */
+void mc_print_top_head(McOut *out, const McTopTable *table)
 {
-    g_autoptr(GString) s = g_string_new(NULL);
-
-    for (unsigned i = 0; c->key; c++) {
-        McValue v = { 0 };
-
-        if (!mc_has_text(out, c, row)) {
-            continue;
-        }
-        g_string_assign(s, "-");
-        if (mc_value(out, c, row, &v)) {
-            g_string_truncate(s, 0);
-            mc_put_text_value(out, s, c, &v);
-        }
-        out->width[i] = MAX(out->width[i], (unsigned)s->len);
-        i++;
-    }
-}
-
-static void print_headings(McOut *out, const McColumn *c, const Row *row)
-{
-    for (unsigned i = 0; c->key; c++) {
-        size_t from = out->line->len;
-
-        if (mc_has_text(out, c, row)) {
-            g_string_append(out->line, c->key);
-            mc_put_padded(out->line, from, out->width[i++]);
-            g_string_append(out->line, "  ");
-        }
-    }
-    g_string_append(out->line, mc_by_name(row->table->by));
-    mc_out_end_line(out);
-}
-
-/* Choose the widths of the columns; print headings, and the sum of all rows. */
-void mc_print_top_head(McOut *out, const McTopTable *table,
-                       const GPtrArray *rows, unsigned n)
-{
-    const McColumn *columns = table->diff ? difference_columns :
-                                            value_columns;
-    const Row all = {
+    mc_print(out, table->diff ? &mc_diff_all_object : &mc_top_all_object,
+             &(Row) {
         .t.totals = table->all.peak_known ? &table->totals : NULL,
         .table = table, .row = &table->all,
-    };
-    unsigned i = 0;
-
-    if (!out->json) {
-        for (const McColumn *c = columns; c->key; c++) {
-            if (mc_has_text(out, c, &all)) {
-                out->width[i++] = strlen(c->key);
-            }
-        }
-        widen(out, columns, &all);
-        for (i = 0; i < n; i++) {
-            widen(out, columns, &(Row) {
-                .table = table, .row = rows->pdata[i] });
-        }
-        print_headings(out, columns, &all);
-    }
-    mc_print(out, table->diff ? &mc_diff_all_object : &mc_top_all_object, &all);
+    });
 }
 
 void mc_print_top_row(McOut *out, const McTopTable *table,
@@ -300,21 +259,23 @@ MC_WHEN(is_long)
 }
 
 static const McColumn stray_text_columns[] = {
-    MC_KEY(NULL, KtStray, unknown, NUMBER, "%8 unknown ", NULL),
-    MC_KEY(NULL, KtStray, invalid, NUMBER, "%8 invalid ", NULL),
-    MC_KEY(NULL, KtStray, pages, NUMBER, "%8 pages  ", NULL),
+    MC_KEY(NULL, KtStray, unknown, NUMBER, "%", NULL, .head = "unknown"),
+    MC_KEY(NULL, KtStray, invalid, NUMBER, "%", NULL, .head = "invalid"),
+    MC_KEY(NULL, KtStray, pages, NUMBER, "%", NULL, .head = "pages"),
     MC_END
 };
 static const McColumn stray_stack_columns[] = {
     MC_COLUMN(KtStray, stack, STACK, NULL, "with --by stack"),
     MC_KEY("stop", KtStray, stack, STOP, NULL, "why it ends",
            .flags = MC_OMIT),
-    MC_KEY(NULL, KtStray, stack, STACK, "[%]", NULL, .when = is_short),
-    MC_ONLY_TEXT("stack", .when = is_long),
+    MC_KEY(NULL, KtStray, stack, STACK, "%", NULL, .head = "stack",
+           .when = is_short),
+    MC_ONLY_TEXT("stack", .head = "stack", .when = is_long),
     MC_END
 };
 static const McColumn stray_caller_columns[] = {
-    MC_GET("caller", get_stray_caller, CALLER, "%", "who frees"),
+    MC_GET("caller", get_stray_caller, CALLER, "%", "who frees",
+           .head = "caller"),
     MC_END
 };
 static const McColumn stray_columns[] = {
@@ -327,10 +288,12 @@ static const McColumn stray_columns[] = {
 const McObject mc_stray_object = {
     "stray", "ka top --stray",
     { stray_text_columns, stray_caller_columns, stray_columns },
+    .is_table = true,
 };
 const McObject mc_stray_stack_object = {
     "stray", "ka top --stray",
     { stray_text_columns, stray_stack_columns, stray_columns },
+    .is_table = true,
 };
 
 void mc_print_top_stray(McOut *out, const KtStray *s, bool by_stack)
@@ -354,17 +317,20 @@ typedef struct MarkRow {
 static const McColumn mark_columns[] = {
     MC_COLUMN(MarkRow, name, TEXT, NULL, "its name"),
     MC_COLUMN(MarkRow, live, NUMBER, NULL, "live bytes at that time"),
-    MC_KEY(NULL, MarkRow, name, WORD, "mark %", NULL),
-    MC_VIA(NULL, MarkRow, t.totals, us, NUMBER, "@%us: ", NULL),
-    MC_COLUMN(MarkRow, blocks, NUMBER, "% live blocks of ",
-              "live blocks at that time"),
-    MC_KEY(NULL, MarkRow, live, NUMBER, "% bytes, ", NULL),
-    MC_COLUMN(MarkRow, allocs, NUMBER, "% allocations",
-              "allocations up to that time"),
+    MC_KEY(NULL, MarkRow, name, WORD, "%", NULL, .head = "mark"),
+    MC_VIA(NULL, MarkRow, t.totals, us, NUMBER, "%", NULL, .head = "time",
+           .unit = MC_DURATION),
+    MC_COLUMN(MarkRow, blocks, NUMBER, "%", "live blocks at that time",
+              .head = "blocks"),
+    MC_KEY(NULL, MarkRow, live, NUMBER, "%", NULL, .head = "live",
+           .unit = MC_SIZE),
+    MC_COLUMN(MarkRow, allocs, NUMBER, "%", "allocations up to that time",
+              .head = "allocs"),
     MC_END
 };
 const McObject mc_mark_object = {
     "point", "ka mark: a mark", { mark_columns, totals_columns },
+    .is_table = true,
 };
 
 void mc_print_top_mark(McOut *out, const KtMarkInfo *p)

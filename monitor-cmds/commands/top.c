@@ -143,9 +143,8 @@ static void print_table(McOut *out, const McArgs *args, McTopTable *table)
 {
     g_autoptr(GPtrArray) rows = mc_top_sorted(table, args->sort);
     uint64_t limit = mc_given(args, MC_OPT_LIMIT) ? args->limit : TOP_ROWS;
-    unsigned n = MIN(rows->len, limit);
 
-    mc_print_top_head(out, table, rows, n);
+    mc_print_top_head(out, table);
     for (unsigned i = 0; mc_goes_on(out, i, rows->len, limit); i++) {
         mc_print_top_row(out, table, rows->pdata[i]);
     }

@@ -21,9 +21,9 @@ static void put_task(McOut *o, GString *s, const void *of, bool json)
 
     if (row->has_task) {
         mc_put_word(s, row->comm);
-        g_string_append_printf(s, "-%" PRIu32 " ", row->pid);
+        g_string_append_printf(s, "-%" PRIu32, row->pid);
     } else {
-        g_string_append(s, "? ");
+        g_string_append_c(s, '?');
     }
 }
 
@@ -40,10 +40,10 @@ MC_WHEN(has_task)
 
 static const McColumn where_columns[] = {
     MC_GET("us", get_us, NUMBER, "@%us", "time of the entry"),
-    MC_VIA("cpu", McCallRow, view.call, cpu, NUMBER, " cpu% ", "vCPU"),
+    MC_VIA("cpu", McCallRow, view.call, cpu, NUMBER, " cpu%", "vCPU"),
     MC_COLUMN(McCallRow, pid, NUMBER, NULL, "task", .when = has_task),
     MC_GET("comm", get_comm, TEXT, NULL, "its name", .when = has_task),
-    MC_PUT(NULL, put_task, "%", NULL),
+    MC_PUT(NULL, put_task, " %", NULL),
     MC_END
 };
 
@@ -70,7 +70,7 @@ static void put_module(McOut *o, GString *s, const void *row, bool json)
 
 static const McColumn session_columns[] = {
     MC_GET("kind", get_kind, WORD, NULL, "begin or end"),
-    MC_PUT("module", put_module, "session of %", "the module"),
+    MC_PUT("module", put_module, " session of %", "the module"),
     MC_GET(NULL, get_kind, WORD, " %", NULL),
     MC_END
 };
@@ -227,7 +227,7 @@ MC_GETTER(stack)
               __VA_ARGS__)
 
 static const McColumn call_columns[] = {
-    MC_KEY("function", McCallRow, name.name, TEXT, "%(", "its name"),
+    MC_KEY("function", McCallRow, name.name, TEXT, " %(", "its name"),
     MC_KEY("module", McCallRow, name.module, WORD, NULL,
            "of the function", .flags = MC_OMIT),
     MC_GET("args_from", get_args_from, WORD, NULL, "types or registers"),

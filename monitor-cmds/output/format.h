@@ -20,11 +20,14 @@
 /* Most columns of a line about a block, and most lines of a row. */
 #define MC_COLUMNS 100
 #define MC_ROW_LINES 8
+/* It begins each further line of a row. */
+#define MC_INDENT "        "
 /* Least width of the margin before a line; larger if an offset needs more. */
 #define MC_MARGIN 6
 
 typedef struct McOut McOut;
 typedef struct McLongPlan McLongPlan;
+typedef struct McTable McTable;
 
 /**
  * struct McOut - the output of a command
@@ -40,8 +43,13 @@ typedef struct McLongPlan McLongPlan;
  * @whole: lines may be longer than MC_COLUMNS: -w, -x, -v, -l
  * @narrow: 0, or how much the row that is printed omits to fit, see row-text.c;
  *          @item_at: where its last item begins; @line_at: where its lines
- *          begin, @n_lines; @too_long: an item does not fit in a line
+ *          begin, @n_lines, 0: it is not wrapped; @too_long: an item does not
+ *          fit in a line; @stack_lines: a stack may begin a line
  * @long_form: -l; @newest_us: time of the newest event, for ages
+ * @exact: sizes and times are plain numbers, without units
+ * @table: (owned, nullable) rows and lines behind them that wait until the
+ *         widths of their columns are known, see row-table.c
+ * @sorted_by: (borrowed, nullable) heading of a column that no table omits
  * @long_plan: (owned, nullable) of the rows of -l
  * @pcs: --pc
  * @closed: nobody reads the output any more; nothing more is printed
@@ -59,8 +67,10 @@ struct McOut {
     unsigned narrow;
     size_t item_at, line_at[MC_ROW_LINES];
     unsigned n_lines;
-    bool too_long;
-    bool long_form;
+    bool too_long, stack_lines;
+    bool long_form, exact;
+    McTable *table;
+    const char *sorted_by;
     McLongPlan *long_plan;
     bool pcs;
     uint64_t newest_us;
@@ -75,7 +85,12 @@ void mc_out_deinit(McOut *o);
  *  printable ASCII characters become \xNN. With -j, a line that is no object
  *  becomes one of the type "text". */
 void mc_out_end_line(McOut *o);
-/** mc_out_printf() - print one whole text line, without its newline */
+/** mc_out_put_line() - print @line, which has no newline, as above */
+void mc_out_put_line(McOut *o, GString *line);
+/** mc_out_wrapped() - print one line of text; what is longer than MC_COLUMNS
+ *  continues on indented lines, unless lines may be longer */
+void mc_out_wrapped(McOut *o, const char *text);
+/** mc_out_printf() - the same with a format */
 void mc_out_printf(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /** mc_out_text() - print text of several lines, each with a newline */
 void mc_out_text(McOut *o, const char *text);

@@ -126,8 +126,8 @@ MC_WHEN(has_stack)
     MC_VIA(key_, McLogRow, line, member_, look_, text_, help_, __VA_ARGS__)
 #define L(member_, ...) L_AS(#member_, member_, __VA_ARGS__)
 
-const McObject mc_log_object = MC_OBJECT("log",
-    "ka log, and ka events for lines that a program wrote to /dev/kmsg",
+const McObject mc_log_object = MC_LONG_OBJECT("log",
+    "ka log, and ka events for lines that a program wrote to /dev/kmsg", false,
     L(number, NUMBER, "% ", "number of the line", .flags = MC_TEXT_V),
     L(boot, NUMBER, NULL, "0, 1 ..., grows with each reset"),
     L(seq, NUMBER, NULL, "the kernel's number of the record"),

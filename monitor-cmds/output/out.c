@@ -6,7 +6,7 @@
  * cost one packet to a debugger. Called by the formatters and commands, on the
  * thread of one command; no locks.
  */
-#include "monitor-cmds/output/format.h"
+#include "monitor-cmds/output/row.h"
 
 #include <string.h>
 
@@ -28,14 +28,22 @@ void mc_out_deinit(McOut *o)
     g_string_free(g_steal_pointer(&o->word), TRUE);
     g_string_free(g_steal_pointer(&o->chunk), TRUE);
     g_clear_pointer(&o->long_plan, mc_long_plan_free);
+    g_clear_pointer(&o->table, mc_table_free);
 }
 
-void mc_out_flush(McOut *o)
+/* Pass the chunk to the sink. Rows of a table stay. */
+static void flush_chunk(McOut *o)
 {
     if (o->chunk->len && !o->closed) {
         o->closed = !o->ctx->puts(o->ctx->puts_opaque, o->chunk->str);
     }
     g_string_truncate(o->chunk, 0);
+}
+
+void mc_out_flush(McOut *o)
+{
+    mc_table_put(o);
+    flush_chunk(o);
 }
 
 static bool is_printable(const GString *line)
@@ -85,31 +93,73 @@ static void make_object(McOut *o)
     g_string_append_c(o->line, '}');
 }
 
+void mc_out_put_line(McOut *o, GString *line)
+{
+    make_printable(line);
+    g_string_append_c(line, '\n');
+    if (o->chunk->len && o->chunk->len + line->len > MC_CHUNK) {
+        flush_chunk(o);
+    }
+    g_string_append_len(o->chunk, line->str, line->len);
+    g_string_truncate(line, 0);
+    if (o->chunk->len >= MC_CHUNK) {
+        flush_chunk(o);
+    }
+}
+
 void mc_out_end_line(McOut *o)
 {
     if (o->json && *o->line->str != '{') {
         make_object(o);
     }
-    make_printable(o->line);
-    g_string_append_c(o->line, '\n');
-    if (o->chunk->len && o->chunk->len + o->line->len > MC_CHUNK) {
-        mc_out_flush(o);
+    if (o->table) {
+        mc_table_line(o, o->line->str);
+        g_string_truncate(o->line, 0);
+    } else {
+        mc_out_put_line(o, o->line);
     }
-    g_string_append_len(o->chunk, o->line->str, o->line->len);
-    g_string_truncate(o->line, 0);
-    if (o->chunk->len >= MC_CHUNK) {
-        mc_out_flush(o);
+}
+
+/* Return where a line of at most @most characters ends: at a blank, if there is
+ * one. */
+static size_t end_of_line(const char *text, size_t most)
+{
+    size_t indent = strspn(text, " "), end = most;
+
+    if (strlen(text) <= most) {
+        return strlen(text);
+    }
+    while (end > indent && text[end] != ' ') {
+        end--;
+    }
+    return end > indent ? end : indent + strcspn(text + indent, " ");
+}
+
+void mc_out_wrapped(McOut *o, const char *text)
+{
+    size_t end = o->json || o->whole ? strlen(text) :
+                                       end_of_line(text, MC_COLUMNS);
+
+    g_string_append_len(o->line, text, end);
+    mc_out_end_line(o);
+    while (text[end]) {
+        text += end + 1;
+        end = end_of_line(text, MC_COLUMNS - strlen(MC_INDENT));
+        g_string_append(o->line, MC_INDENT);
+        g_string_append_len(o->line, text, end);
+        mc_out_end_line(o);
     }
 }
 
 void mc_out_printf(McOut *o, const char *format, ...)
 {
+    g_autofree char *text = NULL;
     va_list ap;
 
     va_start(ap, format);
-    g_string_append_vprintf(o->line, format, ap);
+    text = g_strdup_vprintf(format, ap);
     va_end(ap);
-    mc_out_end_line(o);
+    mc_out_wrapped(o, text);
 }
 
 void mc_out_text(McOut *o, const char *text)

@@ -22,8 +22,6 @@
 /* Indentation of a detail, and of a frame of its stack. */
 #define DETAIL "        "
 #define FRAME  "            "
-#define MSEC UINT64_C(1000)
-#define SEC  (1000 * MSEC)
 
 /** Columns of something that happened. */
 enum { STACK, US, PID, COMM, CPU, HOOK, COLUMNS };
@@ -128,23 +126,6 @@ static void put_both(GString *s, uint64_t v)
     g_string_append_printf(s, "%" PRIu64 " (0x%" PRIx64 ")", v, v);
 }
 
-static void put_age(GString *s, uint64_t us)
-{
-    if (us < MSEC) {
-        g_string_append_printf(s, "%" PRIu64 " us", us);
-    } else if (us < SEC) {
-        g_string_append_printf(s, "%" PRIu64 ".%" PRIu64 " ms", us / MSEC,
-                               us % MSEC / 100);
-    } else if (us < 60 * SEC) {
-        g_string_append_printf(s, "%" PRIu64 ".%02" PRIu64 " s", us / SEC,
-                               us % SEC / (10 * MSEC));
-    } else {
-        g_string_append_printf(s, "%" PRIu64 " min %" PRIu64 " s",
-                               us / (60 * SEC), us / SEC % 60);
-    }
-    g_string_append(s, " ago");
-}
-
 /* ---- what happened ------------------------------------------------------- */
 
 static void put_time(const Long *l, const McColumn *c)
@@ -158,7 +139,8 @@ static void put_time(const Long *l, const McColumn *c)
     g_string_append_printf(s, " at %" PRIu64 "us", v.u);
     if (v.u <= l->o->newest_us) {
         g_string_append(s, ", ");
-        put_age(s, l->o->newest_us - v.u);
+        mc_put_duration(s, l->o->newest_us - v.u);
+        g_string_append(s, " ago");
     }
 }
 

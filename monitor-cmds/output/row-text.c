@@ -19,9 +19,6 @@
  * with fewer frames; without offsets. */
 enum { WHOLE, ONE_LINE, FRAMES_3, FRAMES_2, FRAMES_1, NO_OFFSETS };
 
-/* It begins each further line of a row, in place of a space. */
-#define INDENT "        "
-
 static unsigned most_frames(const McOut *o)
 {
     return o->narrow == WHOLE ? UINT_MAX : o->narrow <= FRAMES_3 ? 3 :
@@ -70,11 +67,12 @@ void mc_put_row(McOut *o, GString *s, const McObject *object, const void *row)
 {
     size_t from = s->len;
 
-    o->n_lines = 1;
-    if (o->json || o->whole || !object->is_block) {
+    o->n_lines = 0;
+    if (o->json || o->whole || object->long_lines) {
         put_sets(o, s, object, row);
         return;
     }
+    o->stack_lines = object->is_block;
     for (o->narrow = ONE_LINE; o->narrow <= NO_OFFSETS; o->narrow++) {
         g_string_truncate(s, from);
         o->line_at[0] = o->item_at = from;
@@ -92,7 +90,7 @@ void mc_put_row(McOut *o, GString *s, const McObject *object, const void *row)
 static size_t columns(const McOut *o, const GString *s)
 {
     return s->len - o->line_at[o->n_lines - 1] +
-           (o->n_lines > 1 ? strlen(INDENT) - 1 : 0);
+           (o->n_lines > 1 ? strlen(MC_INDENT) - 1 : 0);
 }
 
 /* Begin a new line with the last item. */
@@ -109,7 +107,8 @@ static void wrap(McOut *o, const GString *s, const McColumn *c, size_t start)
 {
     if (s->str[start] == ' ') {
         o->item_at = start;
-        if (c->look == MC_LOOK_STACK && o->narrow > ONE_LINE) {
+        if (c->look == MC_LOOK_STACK && o->narrow > ONE_LINE &&
+            o->stack_lines) {
             begin_line(o);
         }
     }
@@ -122,21 +121,21 @@ static void wrap(McOut *o, const GString *s, const McColumn *c, size_t start)
 void mc_end_row(McOut *o)
 {
     g_autofree char *text = NULL;
+    unsigned n = o->n_lines;
 
-    if (o->n_lines == 1) {
+    if (!n) {
         mc_out_end_line(o);
         return;
     }
     text = g_strndup(o->line->str, o->line->len);
-    g_string_truncate(o->line, o->line_at[1]);
-    mc_out_end_line(o);
-    for (unsigned i = 1; i < o->n_lines; i++) {
-        const char *from = text + o->line_at[i] + 1;
+    g_string_truncate(o->line, 0);
+    for (unsigned i = 0; i < n; i++) {
+        size_t at = o->line_at[i] + !!i;
+        size_t end = i + 1 < n ? o->line_at[i + 1] : strlen(text);
+        g_autofree char *part = g_strndup(text + at, end - at);
+        g_autofree char *line = g_strconcat(i ? MC_INDENT : "", part, NULL);
 
-        g_string_append(o->line, INDENT);
-        g_string_append_len(o->line, from, i + 1 < o->n_lines ?
-                            text + o->line_at[i + 1] - from : -1);
-        mc_out_end_line(o);
+        mc_out_wrapped(o, line);
     }
 }
 
@@ -184,9 +183,33 @@ static void put_caller(McOut *o, GString *s, const McFrame *f)
     }
 }
 
+static void put_unit(const McOut *o, GString *s, const McColumn *c, uint64_t u)
+{
+    bool is_signed = c->look == MC_LOOK_DIFFERENCE ||
+                     c->look == MC_LOOK_INTEGER;
+
+    if (is_signed && (int64_t)u < 0) {
+        g_string_append_c(s, '-');
+        u = -u;
+    } else if (c->look == MC_LOOK_DIFFERENCE && u) {
+        g_string_append_c(s, '+');
+    }
+    if (c->unit == MC_SIZE) {
+        mc_put_size(s, u);
+    } else if (c->unit == MC_AGE && u <= o->newest_us) {
+        mc_put_age(s, o->newest_us - u);
+    } else {
+        mc_put_duration(s, u);
+    }
+}
+
 void mc_put_text_value(McOut *o, GString *s, const McColumn *c,
                        const McValue *v)
 {
+    if (c->unit && !o->exact) {
+        put_unit(o, s, c, v->u);
+        return;
+    }
     switch (c->look) {
     case MC_LOOK_NUMBER:
     case MC_LOOK_PID:
@@ -331,6 +354,30 @@ static void put_column(McOut *o, GString *s, const McColumn *c,
     put_after(s, at, v->u == 1);
 }
 
+void mc_put_cell(McOut *o, GString *s, const McColumn *c, const void *row)
+{
+    size_t from = s->len;
+    McValue v = { 0 };
+    bool known = mc_value(o, c, row, &v);
+
+    if (c->text && !strchr(c->text, '%')) {
+        g_string_append(s, c->text);
+        return;
+    }
+    for (o->narrow = o->whole ? WHOLE : ONE_LINE;; o->narrow++) {
+        g_string_truncate(s, from);
+        put_value(o, s, c, &v, known, row);
+        if (o->whole || o->narrow == NO_OFFSETS ||
+            s->len - from + strlen(MC_INDENT) <= MC_COLUMNS) {
+            break;
+        }
+    }
+    o->narrow = WHOLE;
+    if (s->len == from) {
+        g_string_append_c(s, '-');
+    }
+}
+
 /* The margin is there in all rows of blocks. */
 static void put_margin(McOut *o, GString *s, const McColumn *c, bool known,
                        const McValue *v)
@@ -361,15 +408,16 @@ static bool is_wanted(const McColumn *c, bool known, const McValue *v)
     return !(c->flags & MC_IF_SET) || c->look > MC_LOOK_YES_NO || v->u;
 }
 
-void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
-                    const void *row, unsigned need)
+static void put_columns(McOut *o, GString *s, const McColumn *columns,
+                        const void *row, unsigned need, bool notes)
 {
     for (const McColumn *c = columns; c->key || c->text; c++) {
         size_t start = s->len;
         McValue v;
         bool known;
 
-        if ((c->flags & need) != need || !mc_has_text(o, c, row)) {
+        if ((c->flags & need) != need || (notes && c->head) ||
+            !mc_has_text(o, c, row)) {
             continue;
         }
         v.u = 0;
@@ -383,4 +431,16 @@ void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
             wrap(o, s, c, start);
         }
     }
+}
+
+void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
+                    const void *row, unsigned need)
+{
+    put_columns(o, s, columns, row, need, false);
+}
+
+void mc_put_notes(McOut *o, GString *s, const McColumn *columns,
+                  const void *row)
+{
+    put_columns(o, s, columns, row, 0, true);
 }

@@ -45,9 +45,13 @@ void mc_print_line(McOut *o, const McObject *object, const void *row,
         print_json(o, object, row, text);
     } else if (o->long_form && object->is_block) {
         mc_long_row(o, object, row);
-    } else if (text) {
+    } else if (text && object->long_lines) {
         g_string_append(o->line, text);
         mc_out_end_line(o);
+    } else if (text) {
+        mc_out_wrapped(o, text);
+    } else if (object->is_table) {
+        mc_table_row(o, object, row);
     } else {
         mc_put_row(o, o->line, object, row);
         mc_end_row(o);
@@ -73,7 +77,7 @@ void mc_more(McOut *o, uint64_t n)
 void mc_remark(McOut *o, const char *text)
 {
     if (!o->json) {
-        mc_out_printf(o, "%s", text);
+        mc_out_wrapped(o, text);
     }
 }
 
@@ -113,7 +117,8 @@ void mc_fail(McOut *o, const char *text)
         mc_json_text(o->line, "fail", text);
         end_object(o);
     } else {
-        mc_out_printf(o, "ka: %s", text);
+        g_string_append_printf(o->line, "ka: %s", text);
+        mc_out_end_line(o);
     }
 }
 

@@ -75,7 +75,17 @@ enum {
     MC_HEAD = 64,           /* the long form has it in its first line */
     MC_EXACT = 128,         /* the first frame of the stack is an instruction,
                              * and no return address */
+    MC_WIDE = 256,          /* a table has it only if its lines may be long, or
+                             * if it is sorted by it */
 };
+
+/** McUnit - how people read a number. It is exact with -x, -l and in JSON. */
+typedef enum McUnit {
+    MC_PLAIN,
+    MC_SIZE,            /* bytes: 13.5 MiB */
+    MC_DURATION,        /* microseconds: 2.13 s */
+    MC_AGE,             /* a time in microseconds: 4 s ago */
+} McUnit;
 
 typedef struct McColumn McColumn;
 
@@ -112,6 +122,9 @@ typedef struct McTest {
  * @text: what is around the value in text, which stands for "%"; "%5" and
  *        "%-5" are widths, "%*" is one of McOut.width; "{block|blocks}" is the
  *        first word for 1. NULL: only JSON has the column
+ * @head: (nullable) heading in a table. Columns without one that have a text
+ *        follow as in a line; "": the table has no such column
+ * @unit: of a number
  * @help: for the manual
  * @flags: MC_V and so on
  * @via: 0, or offset of a pointer in the row plus 1: the value is in what it
@@ -125,8 +138,9 @@ typedef struct McTest {
  * @text_when: (nullable) the short text has it only then, or with -v
  */
 struct McColumn {
-    const char *key, *text, *help;
+    const char *key, *text, *help, *head;
     McLook look;
+    McUnit unit;
     unsigned flags;
     uint16_t via, at, size;
     uint64_t mask;
@@ -190,6 +204,11 @@ struct McColumn {
  * @help: which command prints it
  * @columns: sets of columns, each ended by MC_END
  * @line: JSON has the line of text, too, as the key "text"
+ * @is_table: its rows are a table with headings. Rows with the same headings
+ *            are in one table, also those of other objects. JSON has the line
+ *            without the table as "text"
+ * @long_lines: its lines are never wrapped: they are the guest's texts, or
+ *              commands to copy
  * @is_block: its columns are fields of blocks: the manual lists them once; -l
  *            prints a paragraph
  */
@@ -197,16 +216,23 @@ typedef struct McObject {
     const char *type, *help;
     const McColumn *columns[MC_SETS];
     bool line;
-    bool is_block;
+    bool is_block, is_table, long_lines;
 } McObject;
 
 /* The kinds of rows of a command, for its row in commands.def. */
 #define MC_OBJECTS(name_, ...) \
     const McObject *const name_[] = { __VA_ARGS__, NULL }
 
-/* An object of one set of columns, without and with .line. */
+/* An object of one set of columns; with .line; with .line, as a
+ * table; with long lines. */
 #define MC_OBJECT(type_, help_, ...) \
     { .type = type_, .help = help_, \
+      .columns = { (const McColumn[]) { __VA_ARGS__, MC_END } } }
+#define MC_TABLE_OBJECT(type_, help_, ...) \
+    { .type = type_, .help = help_, .line = true, .is_table = true, \
+      .columns = { (const McColumn[]) { __VA_ARGS__, MC_END } } }
+#define MC_LONG_OBJECT(type_, help_, line_, ...) \
+    { .type = type_, .help = help_, .line = line_, .long_lines = true, \
       .columns = { (const McColumn[]) { __VA_ARGS__, MC_END } } }
 #define MC_LINE_OBJECT(type_, help_, ...) \
     { .type = type_, .help = help_, .line = true, \
@@ -249,10 +275,10 @@ void mc_put_text_value(McOut *o, GString *s, const McColumn *c,
  *  these flags */
 void mc_put_columns(McOut *o, GString *s, const McColumn *columns,
                     const void *row, unsigned need);
-/** mc_put_row() - append the columns of a row as text. If lines of a block may
- *  not be long, stacks begin with the first frame that is no helper, and have
- *  at most three frames; what does not fit in a line begins a new one, and
- *  what does not fit there has fewer frames, then no offsets */
+/** mc_put_row() - append the columns of a row as text. If lines may not be
+ *  long, stacks begin with the first frame that is no helper, and have at most
+ *  three frames; what does not fit in a line begins a new one, and what does
+ *  not fit there has fewer frames, then no offsets, and is broken at blanks */
 void mc_put_row(McOut *o, GString *s, const McObject *object, const void *row);
 /** mc_end_row() - end the lines of the row that mc_put_row() has appended to
  *  @o->line; all but the first are indented */
@@ -261,8 +287,23 @@ void mc_end_row(McOut *o);
 void mc_json_columns(McOut *o, const McColumn *columns, const void *row);
 /** mc_json_open() - begin an object with its schema and its type */
 void mc_json_open(McOut *o, const McObject *object);
+/** mc_put_cell() - append a value as the cell of a table */
+void mc_put_cell(McOut *o, GString *s, const McColumn *c, const void *row);
+/** mc_put_notes() - append the columns that no table has as cells */
+void mc_put_notes(McOut *o, GString *s, const McColumn *columns,
+                  const void *row);
 /** mc_long_row() - print a row of a block in the long form */
 void mc_long_row(McOut *o, const McObject *object, const void *row);
+
+/* ---- tables -------------------------------------------------------------- */
+
+/** mc_table_row() - add a row; it is printed once the table ends */
+void mc_table_row(McOut *o, const McObject *object, const void *row);
+/** mc_table_line() - add a line of text behind the rows */
+void mc_table_line(McOut *o, const char *text);
+/** mc_table_put() - print the rows and lines so far, if there is a table */
+void mc_table_put(McOut *o);
+void mc_table_free(McTable *t);
 
 /* ---- order --------------------------------------------------------------- */
 

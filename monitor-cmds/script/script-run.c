@@ -121,6 +121,7 @@ static void print_header(const McScriptRun *run, const McScriptCommand *c,
     McOut out;
 
     mc_out_init(&out, ctx);
+    out.whole = true;
     mc_out_printf(&out, "-- %s: ka %s", place, c->text);
     mc_out_deinit(&out);
 }

@@ -29,6 +29,71 @@ void mc_put_decimal(GString *s, uint64_t v)
     g_string_append_len(s, buf + sizeof(buf) - n, n);
 }
 
+void mc_put_size(GString *s, uint64_t bytes)
+{
+    static const char letters[] = "KMGTPE";
+    uint64_t unit = 1024, tenths;
+    unsigned i = 0;
+
+    if (bytes < unit) {
+        g_string_append_printf(s, "%" PRIu64 " B", bytes);
+        return;
+    }
+    while (bytes / unit >= 1024) {
+        unit *= 1024;
+        i++;
+    }
+    tenths = bytes / unit * 10 + (bytes % unit * 10 + unit / 2) / unit;
+    if (tenths >= 10240) {
+        tenths = 10;
+        i++;
+    }
+    g_string_append_printf(s, "%" PRIu64 ".%" PRIu64 " %ciB", tenths / 10,
+                           tenths % 10, letters[i]);
+}
+
+#define MSEC  UINT64_C(1000)
+#define SEC   (1000 * MSEC)
+#define MINUTE (60 * SEC)
+#define HOUR  (60 * MINUTE)
+
+void mc_put_duration(GString *s, uint64_t us)
+{
+    if (us < MSEC) {
+        g_string_append_printf(s, "%" PRIu64 " us", us);
+    } else if (us < SEC) {
+        g_string_append_printf(s, "%" PRIu64 ".%" PRIu64 " ms", us / MSEC,
+                               us % MSEC / 100);
+    } else if (us < MINUTE) {
+        g_string_append_printf(s, "%" PRIu64 ".%02" PRIu64 " s", us / SEC,
+                               us % SEC / (10 * MSEC));
+    } else if (us < HOUR) {
+        g_string_append_printf(s, "%" PRIu64 " min %" PRIu64 " s", us / MINUTE,
+                               us / SEC % 60);
+    } else {
+        g_string_append_printf(s, "%" PRIu64 " h %" PRIu64 " min", us / HOUR,
+                               us / MINUTE % 60);
+    }
+}
+
+void mc_put_age(GString *s, uint64_t us)
+{
+    static const struct {
+        uint64_t us;
+        const char *name;
+    } units[] = {
+        { HOUR, "h" }, { MINUTE, "min" }, { SEC, "s" }, { MSEC, "ms" },
+        { 1, "us" },
+    };
+    unsigned i = 0;
+
+    while (us < units[i].us && i + 1 < G_N_ELEMENTS(units)) {
+        i++;
+    }
+    g_string_append_printf(s, "%" PRIu64 " %s ago", us / units[i].us,
+                           units[i].name);
+}
+
 void mc_put_word(GString *s, const char *word)
 {
     for (; *word; word++) {

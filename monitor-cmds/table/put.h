@@ -23,6 +23,14 @@
 void mc_put_hex(GString *s, uint64_t v, unsigned digits);
 /** mc_put_decimal() - append @v in decimal */
 void mc_put_decimal(GString *s, uint64_t v);
+/** mc_put_size() - append bytes as "64 B" or "13.5 MiB" */
+void mc_put_size(GString *s, uint64_t bytes);
+/** mc_put_duration() - append microseconds as "208 us", "1.3 ms", "2.13 s",
+ *  "3 min 20 s" or "2 h 5 min" */
+void mc_put_duration(GString *s, uint64_t us);
+/** mc_put_age() - append how long ago something was, in whole units: "4 s
+ *  ago" */
+void mc_put_age(GString *s, uint64_t us);
 /** mc_put_word() - append untrusted bytes. A byte that is no visible ASCII
  *  character becomes \xNN, so that the text stays one word. */
 void mc_put_word(GString *s, const char *word);

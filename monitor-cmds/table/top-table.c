@@ -14,7 +14,7 @@
 #define LIFE_CLASSES 192    /* for microseconds of 48 bits */
 
 const McTopColumn mc_top_columns[MC_TOP__COUNT] = {
-#define MC_TOP(key_, group_, help_) \
+#define MC_TOP(key_, group_, unit_, help_) \
     [MC_TOP_##key_] = { .key = #key_, .group = MC_TOP_##group_, \
                         .help = help_ },
 #include "monitor-cmds/table/top.def"

@@ -27,12 +27,14 @@ typedef enum McBy {
 const char *mc_by_name(McBy by);
 
 typedef enum McTopId {
-#define MC_TOP(key, group, help) MC_TOP_##key,
+#define MC_TOP(key, group, unit, help) MC_TOP_##key,
 #include "monitor-cmds/table/top.def"
     MC_TOP__COUNT
 } McTopId;
 
-typedef enum McTopGroup { MC_TOP_CORE, MC_TOP_TOP, MC_TOP_V } McTopGroup;
+typedef enum McTopGroup {
+    MC_TOP_CORE, MC_TOP_WIDE, MC_TOP_TOP, MC_TOP_V
+} McTopGroup;
 
 /** struct McTopColumn - one row of top.def */
 typedef struct McTopColumn {
@@ -85,7 +87,6 @@ typedef struct McTopTable {
     KtTotals totals;
     bool counted;
     uint64_t dropped;
-    unsigned width[MC_TOP__COUNT];  /* width of the text's columns */
 } McTopTable;
 
 McTopTable *mc_top_new(KtTracer *tracer, const GsKernel *kernel, McBy by);

@@ -124,22 +124,36 @@ static void run_events(Case *c, const char *script)
     }
 }
 
-/* A row with the stacks of a block fits a terminal, unless the command asks for
- * more. */
+/*
+ * Lines that may be longer than a terminal:
+ * - of a command that asks for more, or for the form of another program;
+ * - errors, which other programs print, too;
+ * - lines of the guest's log, which are searched by their text;
+ * - rules of faults, which are commands to copy;
+ * - one word that is longer.
+ */
+static bool may_be_long(const char *command, const char *line)
+{
+    const char *text = line + strspn(line, " ");
+
+    return g_regex_match_simple(" -[a-z]*[vwxlj]|--format|^help|^export",
+                                command, 0, 0) ||
+           g_str_has_prefix(line, "ka: ") ||
+           g_regex_match_simple("^(<[0-9]+>|[0-9: ]*ka fault add )|us log ",
+                                line, 0, 0) ||
+           !strchr(text, ' ');
+}
+
+/* All other lines fit a terminal. */
 static void check_columns(const char *command, const char *printed)
 {
     g_auto(GStrv) lines = g_strsplit(printed, "\n", -1);
 
-    if (g_regex_match_simple(" -[a-z]*[vwxlj]|--format|^struct", command, 0,
-                             0)) {
-        return;
-    }
     for (unsigned i = 0; lines[i]; i++) {
-        bool row = strstr(lines[i], " alloc[") || strstr(lines[i], " error[");
-
-        if (row && strlen(lines[i]) > 100) {
-            g_error("ka %s: a line has %zu columns: %s", command,
-                    strlen(lines[i]), lines[i]);
+        if (strlen(lines[i]) > 100 && !may_be_long(command, lines[i])) {
+            g_printerr("ka %s: a line has %zu columns: %s\n", command,
+                       strlen(lines[i]), lines[i]);
+            g_test_fail();
         }
     }
 }

@@ -91,26 +91,28 @@ static SlabGuest *guest_with_blocks(SgKind kind)
     TEST_IN(g_autoptr(SlabGuest), SlabGuest *g, \
             guest_with_blocks(SG_6_12), fn, path)
 
+#define HEAD \
+    "name         object     slot  slabs  live  free  transit  active  " \
+    "objects  order  each"
+#define CACHE_1K \
+    "kmalloc-1k  1.0 KiB  1.0 KiB      3     9     3        0      10  " \
+    "     12      0     4"
+
 BLOCKS_TEST(test_cache, "/slab-commands/cache")
 {
-    expect(g, "cache",
-           "ffff888000008200 kmalloc-1k (400/400) slabs=3 live=9 free=3 "
-           "transit=0 slabinfo=10/12 order=0 each=4 freeptr=+200 "
-           "hardened\n"
-           "ffff888000008000 kmem_cache (200/200) slabs=2 live=0 free=0 "
-           "transit=16 slabinfo=16/16 order=0 each=8 freeptr=+100 "
-           "hardened\n");
+    expect(g, "cache", HEAD "\n"
+           CACHE_1K "  hardened\n"
+           "kmem_cache    512 B    512 B      2     0     0       16      16"
+           "       16      0     8  hardened\n");
     expect(g, "cache kmalloc-1k",
-           "ffff888000008200 kmalloc-1k (400/400) slabs=3 live=9 free=3 "
-           "transit=0 slabinfo=10/12 order=0 each=4 freeptr=+200 "
-           "hardened\n"
+           HEAD "\n"
+           CACHE_1K "  hardened\n"
            "cpu0 freelist 1 next=ffff888000010800\n"
            "node0 partial 1 slabs, 2 free next=ffff888000011c00\n"
            "full 1 slabs\n");
     expect(g, "cache kmalloc-1k -v --node 0",
-           "ffff888000008200 kmalloc-1k (400/400) slabs=3 live=9 free=3 "
-           "transit=0 slabinfo=10/12 order=0 each=4 freeptr=+200 "
-           "hardened\n"
+           "              va  " HEAD "  freeptr\n"
+           "ffff888000008200  " CACHE_1K "      200  hardened\n"
            "node0 partial 1 slabs, 2 free next=ffff888000011c00\n"
            "      F ffff888000011c00-ffff888000011fe7 (  3e8/  400) "
            "alloc[]@1703us free[]@5001us list=node0-partial:0 "
@@ -123,14 +125,12 @@ BLOCKS_TEST(test_cache, "/slab-commands/cache")
            "comm=- stop=- free_hook=- free_cpu=0 free_pid=- "
            "free_comm=-\n");
     expect(g, "cache kmalloc-1k --cpu 0",
-           "ffff888000008200 kmalloc-1k (400/400) slabs=3 live=9 free=3 "
-           "transit=0 slabinfo=10/12 order=0 each=4 freeptr=+200 "
-           "hardened\n"
+           HEAD "\n"
+           CACHE_1K "  hardened\n"
            "cpu0 freelist 1 next=ffff888000010800\n");
     expect(g, "cache kmalloc-1k --format line",
-           "ffff888000008200 kmalloc-1k (400/400) slabs=3 live=9 free=3 "
-           "transit=0 slabinfo=10/12 order=0 each=4 freeptr=+200 "
-           "hardened\n"
+           "              va  " HEAD "  freeptr\n"
+           "ffff888000008200  " CACHE_1K "      200  hardened\n"
            "ffff888000010000 AAFA on cpu0-slab\n"
            "ffff888000011000 AFAF on node0-partial\n"
            "ffff888000012000 AAAA full\n");
@@ -157,8 +157,8 @@ BLOCKS_TEST(test_cache, "/slab-commands/cache")
 
 BLOCKS_TEST(test_which_cache, "/slab-commands/which-cache")
 {
-    expect_part(g, "cache ffff888000008200", " kmalloc-1k (400/400) ");
-    expect_part(g, "cache ffff888000011e04", " kmalloc-1k (400/400) ");
+    expect_part(g, "cache ffff888000008200", "\nkmalloc-1k  1.0 KiB ");
+    expect_part(g, "cache ffff888000011e04", "\nkmalloc-1k  1.0 KiB ");
     expect_part(g, "cache kmalloc-2k", "ka: \"kmalloc-2k\": no cache of that "
                                        "name");
     expect_part(g, "cache ffff888000030000", "no address of one");
@@ -222,16 +222,16 @@ BLOCKS_TEST(test_odd_slabs, "/slab-commands/odd-slabs")
     expect_part(g, "cache kmalloc-1k",
                 "free pointers are stored in a way that is not known: only "
                 "sheaves are walked\n");
-    expect_part(g, "cache kmalloc-1k", " free=- transit=- ");
+    expect_part(g, "cache kmalloc-1k", "     9     -        - ");
     /* Lists of another cache say how. */
     sg_add_cache(g, 2, "kmalloc-2k", 2048);
     sg_add_slab(g, 2, 20, (unsigned[]) { 1, 0 }, 2);
     sg_add_slab(g, 2, 21, (unsigned[]) { 1 }, 1);
     sg_set_partial(g, 2, (unsigned[]) { 20, 21, 0 });
     expect_part(g, "cache kmalloc-1k",
-                "! outside on node0-partial slab=ffff888000011000 slot=3 "
-                "value=4141414141414140: the next object is no slot of the "
-                "slab\n");
+                "! outside on node0-partial slab=ffff888000011000 slot=3\n"
+                "        value=4141414141414140: the next object is no slot "
+                "of the slab\n");
 }
 
 /* With pages=on the map has a block for the pages of a slab. It begins at the
@@ -260,7 +260,8 @@ TEST(test_sheaves, "/slab-commands/sheaves")
                 "cpu0 main 2/4 next=ffff888000010800\n"
                 "cpu0 rcu 1/4 next=ffff888000012000\n"
                 "node0 partial 1 slabs, 2 free next=ffff888000011c00\n");
-    expect_part(g, "cache kmalloc-1k", " free=4 transit=-1 rcu=1 ");
+    expect_part(g, "cache kmalloc-1k", "     4       -1 ");
+    expect_part(g, "cache kmalloc-1k", " rcu=1");
     expect_part(g, "slab ffff888000010000", " list=cpu0-main:0\n");
 }
 
@@ -271,7 +272,8 @@ BLOCKS_TEST(test_without, "/slab-commands/without")
 
     g->o.vm = NULL;
     expect(g, "cache kmalloc-1k",
-           "ffff888000008200 kmalloc-1k (400/400) live=9\n"
+           "name         object     slot  live\n"
+           "kmalloc-1k  1.0 KiB  1.0 KiB     9\n"
            "slabs are in the memory of a VM; a journal has none\n");
     expect(g, "slab ffff888000011404 -w",
            "      A ffff888000011000-ffff8880000113e7 (  3e8/  400) "

@@ -68,10 +68,10 @@ TEST(test_nothing, "/slab-findings/nothing")
 {
     g_autoptr(SlabGuest) g = guest_new(true);
 
-    expect(g, "slab check kmalloc-256",
+    expect(g, "slab check kmalloc-256 -w",
            "nothing found in 1 caches, 1 slabs, 3 free objects in N ms; "
            "12 in transit\n");
-    expect(g, "slab check kmalloc-2",
+    expect(g, "slab check kmalloc-2 -w",
            "ka: \"kmalloc-2\": no cache has this name; it may contain * and "
            "?\n");
 }
@@ -81,7 +81,7 @@ TEST(test_finding, "/slab-findings/finding")
     g_autoptr(SlabGuest) g = guest_new(true);
 
     sg_set_next(g, CACHE, PAGE, 5, 0x4141414141414141);
-    expect(g, "slab check kmalloc-*",
+    expect(g, "slab check kmalloc-* -w",
            "! outside kmalloc-256 slot 5 of slab ffff888000010000, node0 "
            "partial at 1: the next object is no slot of the slab: "
            "4141414141414141\n"
@@ -93,7 +93,7 @@ TEST(test_finding, "/slab-findings/finding")
            "13 in transit\n");
     sg_set_next(g, CACHE, PAGE, 5, sg_object(g, CACHE, PAGE, 4));
     sg_set_next(g, CACHE, PAGE, 4, 0);
-    expect(g, "slab check kmalloc-* -n 1",
+    expect(g, "slab check kmalloc-* -n 1 -w",
            "! live-on-list kmalloc-256 slot 4 of slab ffff888000010000, node0 "
            "partial at 2: the block is live: nobody has freed it\n"
            "> +0  A ffff888000010400-ffff8880000104c7 (   c8/  100) alloc[]"
@@ -107,7 +107,7 @@ TEST(test_json, "/slab-findings/json")
     g_autoptr(SlabGuest) g = guest_new(true);
 
     sg_set_counts(g, PAGE, 12, 16);
-    expect(g, "slab check kmalloc-256 -j",
+    expect(g, "slab check kmalloc-256 -j -w",
            "{\"schema\":1,\"type\":\"finding\",\"kind\":\"count\",\"cache\":"
            "\"kmalloc-256\",\"cache_va\":\"0xffff888000008200\",\"list\":"
            "\"node0 partial\",\"position\":null,\"slab\":"
@@ -128,7 +128,7 @@ TEST(test_unsure, "/slab-findings/unsure")
 
     sg_set_next(g, CACHE, PAGE, 5, sg_object(g, CACHE, PAGE, 4));
     sg_set_next(g, CACHE, PAGE, 4, 0);
-    expect(g, "slab check kmalloc-256",
+    expect(g, "slab check kmalloc-256 -w",
            "not compared with the map: tracing began late\n"
            "nothing found in 1 caches, 1 slabs, 3 free objects in N ms; "
            "13 in transit, 1 unsure\n");

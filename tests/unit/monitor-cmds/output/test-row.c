@@ -220,3 +220,144 @@ TEST(order, "/row/order")
     g_assert_null(mc_find_sort_column(&object, "word", &err));
     g_assert_cmpstr(err->message, ==, "--sort \"word\": the fields are n");
 }
+
+/* ---- units --------------------------------------------------------------- */
+
+static void check_put(void (*put)(GString *, uint64_t), uint64_t v,
+                      const char *text)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    put(s, v);
+    g_assert_cmpstr(s->str, ==, text);
+}
+
+TEST(units, "/row/units")
+{
+    const uint64_t sec = 1000000;
+
+    check_put(mc_put_size, 0, "0 B");
+    check_put(mc_put_size, 1023, "1023 B");
+    check_put(mc_put_size, 1024, "1.0 KiB");
+    check_put(mc_put_size, 14155776, "13.5 MiB");
+    check_put(mc_put_size, 1048575, "1.0 MiB");
+    check_put(mc_put_size, 1023 << 10, "1023.0 KiB");
+    check_put(mc_put_size, UINT64_MAX, "16.0 EiB");
+    check_put(mc_put_duration, 999, "999 us");
+    check_put(mc_put_duration, 3299, "3.2 ms");
+    check_put(mc_put_duration, 2130000, "2.13 s");
+    check_put(mc_put_duration, 200 * sec, "3 min 20 s");
+    check_put(mc_put_duration, 7500 * sec, "2 h 5 min");
+    check_put(mc_put_age, 0, "0 us ago");
+    check_put(mc_put_age, 4900000, "4 s ago");
+    check_put(mc_put_age, 7500 * sec, "2 h ago");
+}
+
+/* ---- tables -------------------------------------------------------------- */
+
+static const McColumn table_columns[] = {
+    MC_COLUMN(Row, n, NUMBER, "%", "", .head = "size", .unit = MC_SIZE),
+    MC_COLUMN(Row, word, WORD, " %", "", .head = "word"),
+    MC_COLUMN(Row, kind, NUMBER, " %", "", .head = "kind", .flags = MC_WIDE),
+    MC_COLUMN(Row, small, NUMBER, " small=%", "", .flags = MC_IF_SET),
+    MC_END
+};
+static const McObject table_object = {
+    "x", "", { table_columns }, .is_table = true,
+};
+/* Has the same heading as a part of the table, so it is another one. */
+static const McObject other_object = {
+    "y", "", { (const McColumn[]) {
+        MC_COLUMN(Row, n, NUMBER, "%", "", .head = "size"), MC_END } },
+    .is_table = true,
+};
+
+static void check_table(void (*fill)(McOut *out), const char *text)
+{
+    g_autoptr(TestWorld) w = test_world_new("");
+    g_autoptr(GString) got = g_string_new(NULL);
+    McContext ctx = { .tracer = test_world_tracer(w), .puts = append,
+                      .puts_opaque = got };
+    McOut out;
+
+    mc_out_init(&out, &ctx);
+    fill(&out);
+    mc_out_deinit(&out);
+    g_assert_cmpstr(got->str, ==, text);
+}
+
+static void fill_table(McOut *out)
+{
+    mc_print(out, &table_object, &(Row) { .n = 2048, .word = "a" });
+    mc_out_printf(out, "between");
+    mc_print(out, &table_object, &(Row) { .n = 1, .word = "bcdef",
+                                          .small = 7 });
+    mc_print(out, &other_object, &(Row) { .n = 3 });
+    mc_remark(out, "behind");
+}
+
+static void fill_exact(McOut *out)
+{
+    out->exact = out->whole = true;
+    fill_table(out);
+}
+
+/* Rows of the guest with names that do not fit. */
+static void fill_long(McOut *out)
+{
+    g_autofree char *name = g_strnfill(95, 'n');
+
+    mc_print(out, &table_object, &(Row) { .n = 1, .word = name, .small = 7 });
+    mc_print(out, &table_object, &(Row) { .n = 1, .word = "b" });
+}
+
+TEST(tables, "/row/tables")
+{
+    const char n95[] =
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn";
+    g_autofree char *wrapped = g_strdup_printf(
+        "size  word\n"
+        " 1 B\n"
+        "        %s\n"
+        "        small=7\n"
+        " 1 B  b\n", n95);
+
+    check_table(fill_table,
+                "   size  word\n"
+                "2.0 KiB  a\n"
+                "between\n"
+                "    1 B  bcdef  small=7\n"
+                "size\n"
+                "   3\n"
+                "behind\n");
+    check_table(fill_exact,
+                "size  word   kind\n"
+                "2048  a         0\n"
+                "between\n"
+                "   1  bcdef     0  small=7\n"
+                "size\n"
+                "   3\n"
+                "behind\n");
+    check_table(fill_long, wrapped);
+}
+
+/* A table does not wait for ever. */
+TEST(long_tables, "/row/long-tables")
+{
+    g_autoptr(TestWorld) w = test_world_new("");
+    g_autoptr(GString) got = g_string_new(NULL);
+    McContext ctx = { .tracer = test_world_tracer(w), .puts = append,
+                      .puts_opaque = got };
+    McOut out;
+
+    mc_out_init(&out, &ctx);
+    for (unsigned i = 0; i < 5000; i++) {
+        mc_print(&out, &other_object, &(Row) { .n = i });
+    }
+    g_assert_cmpuint(got->len, >, 10000);
+    g_string_truncate(got, 0);
+    mc_out_deinit(&out);
+    g_assert_cmpuint(got->len, >, 1000);
+    g_assert_null(strstr(got->str, "size"));
+}

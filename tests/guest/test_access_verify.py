@@ -58,7 +58,7 @@ def check(tap, kernel, guest):
         assert run(guest, 'unseen') == 'ran'
         assert functions(guest)['ka_unseen_write'] == \
             before['ka_unseen_write'], guest.hmp_qmp('ka error -s')
-        stat, text = guest.stat(), guest.hmp_qmp('ka access')
+        stat, text = guest.stat(), guest.hmp_qmp('ka access -w')
         assert stat['access.unseen_alloc'] == TIMES, stat
         assert 'allocations are not seen: ka_unseen' in text, text
 

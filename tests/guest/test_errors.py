@@ -184,7 +184,7 @@ def check_report(case, console, errors, share):
 
 def not_judged(guest):
     """Return the line of "ka error" that says what is not judged, or ''."""
-    lines = guest.hmp_qmp('ka error -n 1').splitlines()
+    lines = guest.hmp_qmp('ka error -n 1 -w').splitlines()
     return next((line for line in lines if any(
         words in line for words in ('not judged', LATE, EXPORTS))), '')
 
@@ -267,7 +267,7 @@ def is_split(kernel, case, errors, guest):
     part, which is no call of a hook."""
     return case == 'overlap' and not errors and \
         has_symbol(kernel, 'kmem_cache_free.part.0') and \
-        'overlap are not judged' in guest.hmp_qmp('ka error -n 1') and \
+        'overlap are not judged' in guest.hmp_qmp('ka error -n 1 -w') and \
         guest.stat()['alloc.unjudged'] > 0
 
 

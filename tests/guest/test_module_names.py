@@ -119,7 +119,7 @@ def check_freed(guest, blocks):
 
 def check_place(guest, blocks):
     """ka_second lies where ka_first was."""
-    text = guest.hmp_qmp(f'ka whatis {blocks["at"]}')
+    text = guest.hmp_qmp(f'ka whatis {blocks["at"]} -w')
     assert 'module ka_second' in text and 'unloaded' not in text, text
     text = guest.hmp_qmp('ka alloc ka_second:ka_second_a -s')
     assert 'no blocks' in text, text

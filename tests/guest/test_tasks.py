@@ -419,7 +419,7 @@ def check_typed(tap, kernel, guest, reading, symbols):
 
 def check_untyped(tap, kernel, guest, reading, _):
     with tap.test(f'{kernel}: what is not known is said'):
-        text = guest.hmp_qmp('ka files 1')
+        text = guest.hmp_qmp('ka files 1 -w')
         assert 'this kernel has no types' in text and \
             'ka --cache filp' in text, text
         row, end = [json.loads(line) for line in

@@ -38,6 +38,8 @@ typedef struct McTable McTable;
  * @width: widths of columns "%*", @n_widths: those that this line had
  * @names: frames have names: text without -x, JSON with -s
  * @symbols: kernel for these names; NULL prints addresses
+ * @frame_names: (owned, nullable) names that were looked up, see
+ *               mc_frame_name(), in @names_of
  * @stacks: -s
  * @verbose: -v
  * @whole: lines may be longer than MC_COLUMNS: -w, -x, -v, -l
@@ -63,6 +65,8 @@ struct McOut {
     unsigned width[24], n_widths;
     bool names, stacks;
     const GsKernel *symbols;
+    GHashTable *frame_names;
+    const GsKernel *names_of;
     bool verbose, whole;
     unsigned narrow;
     size_t item_at, line_at[MC_ROW_LINES];
@@ -137,6 +141,21 @@ bool mc_frame_symbol(const GsKernel *k, const McFrame *f, GsSymbol *out);
  *  of a call its last byte, which is before the return address. @k: (nullable)
  *  as above */
 uint64_t mc_frame_at(const GsKernel *k, const McFrame *f);
+
+/**
+ * struct McFrameName - the names of a frame
+ * @full: symbol+0xoff[module], as of mc_put_pc()
+ * @function: the same without the offset
+ * @is_helper: it is one of the allocator, or of another function that only does
+ *             the work of its caller
+ */
+typedef struct McFrameName {
+    const char *full, *function;
+    bool is_helper;
+} McFrameName;
+/** mc_frame_name() - find the names of a frame by @o->symbols. Each is looked
+ *  up once. Returns: (borrowed) valid until the next call */
+const McFrameName *mc_frame_name(McOut *o, const McFrame *f);
 
 /** mc_put_pc() - append an address as symbol+0xoff[module], by the names of its
  *  time; in hex if no symbol covers it */

@@ -29,6 +29,7 @@ void mc_out_deinit(McOut *o)
     g_string_free(g_steal_pointer(&o->chunk), TRUE);
     g_clear_pointer(&o->long_plan, mc_long_plan_free);
     g_clear_pointer(&o->table, mc_table_free);
+    g_clear_pointer(&o->frame_names, g_hash_table_unref);
 }
 
 /* Pass the chunk to the sink. Rows of a table stay. */

@@ -21,15 +21,11 @@ void mc_json_open(McOut *o, const McObject *object)
 
 static void put_names(McOut *o, const McStack *stack)
 {
-    g_autoptr(GString) name = g_string_new(NULL);
-
     for (unsigned i = 0; i < stack->n; i++) {
         McFrame frame = mc_frame(stack, i);
 
-        g_string_truncate(name, 0);
-        mc_put_pc(name, o->symbols, &frame);
         mc_json_next(o->line);
-        mc_json_string(o->line, name->str);
+        mc_json_string(o->line, mc_frame_name(o, &frame)->full);
     }
 }
 
@@ -62,18 +58,14 @@ static void put_stack(McOut *o, const McColumn *c, const McStack *stack)
 
 static void put_caller(McOut *o, const McColumn *c, const McFrame *f)
 {
-    g_autoptr(GString) name = NULL;
-
     if (!f->pc) {
         g_string_append(o->line, "null");
         return;
     }
     mc_json_address(o->line, f->pc);
     if (o->symbols) {
-        name = g_string_new(NULL);
-        mc_put_pc(name, o->symbols, f);
         g_string_append_printf(o->line, ",\"%s_symbol\":", c->key);
-        mc_json_string(o->line, name->str);
+        mc_json_string(o->line, mc_frame_name(o, f)->full);
     }
     if (o->pcs) {
         g_string_append_printf(o->line, ",\"%s_at\":", c->key);

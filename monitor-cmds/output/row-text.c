@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "monitor-cmds/output/helper-functions.h"
-
 /* Only this end of a stack is said: the last frame looks like an end. */
 #define CUT " (cut: a tracer replaced the return address)"
 
@@ -25,33 +23,22 @@ static unsigned most_frames(const McOut *o)
            o->narrow == FRAMES_2 ? 2 : 1;
 }
 
-/* Is the frame one of the allocator, or of another function that only does the
- * work of its caller? */
-static bool is_helper(const McOut *o, const McStack *stack, unsigned i)
-{
-    McFrame frame = mc_frame(stack, i);
-    g_autofree char *name = NULL;
-    GsSymbol sym;
-
-    if (!mc_frame_symbol(o->symbols, &frame, &sym) || sym.module) {
-        return false;
-    }
-    name = mc_source_function(sym.name);
-    return mc_is_helper(name);
-}
-
 /* Return the first frame that is printed. */
-static unsigned first_frame(const McOut *o, const McStack *stack)
+static unsigned first_frame(McOut *o, const McStack *stack)
 {
     unsigned i = 0;
 
     if (o->narrow == WHOLE) {
         return 0;
     }
-    while (i < stack->n && is_helper(o, stack, i)) {
-        i++;
+    for (; i < stack->n; i++) {
+        McFrame frame = mc_frame(stack, i);
+
+        if (!mc_frame_name(o, &frame)->is_helper) {
+            return i;
+        }
     }
-    return i < stack->n ? i : 0;
+    return 0;
 }
 
 static void put_sets(McOut *o, GString *s, const McObject *object,
@@ -79,7 +66,8 @@ void mc_put_row(McOut *o, GString *s, const McObject *object, const void *row)
         o->n_lines = 1;
         o->too_long = false;
         put_sets(o, s, object, row);
-        if (!o->too_long && (o->narrow > ONE_LINE || o->n_lines == 1)) {
+        if (!o->too_long && (o->narrow > ONE_LINE || o->n_lines == 1 ||
+                             !o->stack_lines)) {
             break;
         }
     }
@@ -148,15 +136,13 @@ static void put_stack(McOut *o, GString *s, const McStack *stack, McLook look)
 
     for (unsigned i = first; i < (more ? first + most : stack->n); i++) {
         McFrame frame = mc_frame(stack, i);
+        const McFrameName *name = mc_frame_name(o, &frame);
 
         if (i > first || look == MC_LOOK_TAIL) {
             g_string_append_c(s, ' ');
         }
-        if (o->narrow >= NO_OFFSETS) {
-            mc_put_function(s, o->symbols, &frame);
-        } else {
-            mc_put_pc(s, o->symbols, &frame);
-        }
+        g_string_append(s, o->narrow >= NO_OFFSETS ? name->function :
+                           name->full);
     }
     if (more) {
         g_string_append(s, " ...");
@@ -177,7 +163,7 @@ static void put_list(GString *s, const char *const *text)
 static void put_caller(McOut *o, GString *s, const McFrame *f)
 {
     if (f->pc) {
-        mc_put_pc(s, o->symbols, f);
+        g_string_append(s, mc_frame_name(o, f)->full);
     } else {
         g_string_append_c(s, '-');
     }

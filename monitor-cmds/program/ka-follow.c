@@ -39,16 +39,28 @@
  * @next: in JSON, before the place to go on
  * @figures: the last line says whether there is more, and what is missing
  * @missing: what is missing, and what would keep more
+ * @rows: what is copied
+ * @left: what goes on in the VM when the copy has ended
  */
 static const struct {
     bool limit;
     const char *next;
     bool figures;
     const char *missing[2];
+    const char *rows, *left;
 } forms[] = {
-    [KA_LOG] = { true, "\"kind\":\"next\",\"value\":" },
-    [KA_CALLS] = { false, "\"next\":\"", true, { "calls", "calls=SIZE" } },
-    [KA_TRACE] = { true, "\"next\":\"", true, { "events", "--ring" } },
+    [KA_LOG] = {
+        true, "\"kind\":\"next\",\"value\":", .rows = "lines",
+        .left = "recording goes on",
+    },
+    [KA_CALLS] = {
+        false, "\"next\":\"", true, { "calls", "calls=SIZE" }, "calls",
+        "functions stay watched until ka calls del all",
+    },
+    [KA_TRACE] = {
+        true, "\"next\":\"", true, { "events", "--ring" }, "events",
+        "a trace goes on until ka trace off",
+    },
 };
 
 /* One that gets the copy. @to: NULL: reads no more. @pid: of a program, else
@@ -68,6 +80,8 @@ typedef struct Reader {
  * @more: there is more at once
  * @ended: sessions that ended
  * @overwritten: calls or events that are missing
+ * @shown: lines of the log, calls or events that were copied; @lost: lines of
+ *         the log that are missing
  */
 typedef struct Copy {
     const KaFollow *what;
@@ -78,6 +92,7 @@ typedef struct Copy {
     char *place;
     bool more;
     uint64_t ended, overwritten;
+    uint64_t shown, lost;
 } Copy;
 
 static volatile sig_atomic_t stopped;
@@ -117,6 +132,11 @@ static void store_next(Copy *c, const char *line, const char *at)
     g_autofree char *before = c->place;
 
     c->place = g_strndup(at, strspn(at, "0123456789."));
+    if (c->what->what == KA_TRACE) {
+        c->shown += g_ascii_strtoull(c->place, NULL, 10) -
+                    g_ascii_strtoull(before, NULL, 10) -
+                    number_of(line, " overwritten ", "\"overwritten\":");
+    }
     if (forms[c->what->what].figures) {
         c->more = number_of(line, " more ", "\"more\":");
         c->ended += number_of(line, " ended ", "\"ended\":");
@@ -145,6 +165,36 @@ static bool cut_next(Copy *c, char *answer)
         *line = 0;
     }
     return at;
+}
+
+/* Is a line a row, and not a mark between rows, a comment of ftrace's form, or
+ * the end of a row? */
+static bool is_row(const Copy *c, const char *line)
+{
+    if (*line == '{') {
+        return !strstr(line, "\"type\":\"mark\"");
+    }
+    return *line && *line != '#' && !g_str_has_prefix(line, "-- ") &&
+           (*line != ' ' || c->what->what == KA_LOG ||
+            strstr(c->what->line, "--format"));
+}
+
+/* Count the rows of an answer of which the last line was cut off. Entries of
+ * the trace are counted by their numbers. */
+static void count_rows(Copy *c, const char *answer)
+{
+    g_auto(GStrv) lines = c->what->what != KA_TRACE ?
+                          g_strsplit(answer, "\n", -1) : NULL;
+
+    for (unsigned i = 0; lines && lines[i]; i++) {
+        c->shown += is_row(c, lines[i]);
+        if (c->what->what == KA_LOG && !is_row(c, lines[i])) {
+            c->lost += number_of(lines[i], "-- lost ",
+                                 "\"kind\":\"lost\",\"value\":") +
+                       number_of(lines[i], "-- evicted ",
+                                 "\"kind\":\"evicted\",\"value\":");
+        }
+    }
 }
 
 static char *question_of(const Copy *c)
@@ -310,6 +360,7 @@ static int step(Copy *c, bool begun)
         fprintf(stderr, "ka: %s: an answer without its end\n", c->socket);
         return KA_BAD_LINE;
     }
+    count_rows(c, answer);
     return write_all(c, answer);
 }
 
@@ -317,8 +368,8 @@ static int step(Copy *c, bool begun)
 static bool goes_on(const Copy *c)
 {
     return !stopped && c->open &&
-           (c->more || !c->what->session || !c->ended) &&
-           ka_vm_is_there(c->socket);
+           (c->more || ((!c->what->session || !c->ended) &&
+                        ka_vm_is_there(c->socket)));
 }
 
 /* The end of the VM is the end of the copy. While another client has the socket
@@ -354,10 +405,21 @@ static void watch_signals(void)
     sigaction(SIGTERM, &act, NULL);
 }
 
+/* Say what was copied, what is missing, and what goes on. */
+static void print_end(const Copy *c)
+{
+    fprintf(stderr, "ka: follow ended: %" G_GUINT64_FORMAT " %s shown, %"
+            G_GUINT64_FORMAT " lost; %s\n", c->shown,
+            forms[c->what->what].rows, c->overwritten + c->lost,
+            ka_vm_is_there(c->socket) ? forms[c->what->what].left :
+            "the VM has ended");
+}
+
 int ka_follow(const char *socket, const KaFollow *f)
 {
     g_autoptr(GArray) readers = g_array_new(false, false, sizeof(Reader));
     Copy c = { .what = f, .socket = socket, .readers = readers };
+    bool copied;
     int rc;
 
     watch_signals();
@@ -367,12 +429,16 @@ int ka_follow(const char *socket, const KaFollow *f)
         rc = follow(&c);
     }
     g_free(c.place);
+    copied = rc == KA_ANSWERED;
     rc = close_all(&c, rc);
     if (c.overwritten) {
         fprintf(stderr, "ka: %" G_GUINT64_FORMAT " %s were replaced by newer "
                 "ones before they were read; a larger %s keeps more\n",
                 c.overwritten, forms[f->what].missing[0],
                 forms[f->what].missing[1]);
+    }
+    if (copied) {
+        print_end(&c);
     }
     return rc;
 }

@@ -175,8 +175,9 @@ class Follow:
     def text(self):
         """The copy, after the VM has ended."""
         out, _ = self.proc.communicate(timeout=60)
-        assert (self.proc.returncode, out) == (0, ''), (self.proc.returncode,
-                                                       out)
+        assert self.proc.returncode == 0 and re.fullmatch(
+            r'ka: follow ended: \d+ lines shown, \d+ lost; the VM has ended\n',
+            out), (self.proc.returncode, out)
         with open(self.file, encoding='ascii') as f:
             return f.read()
 

@@ -260,8 +260,9 @@ class Follow:
             time.sleep(0.2)
         self.proc.send_signal(signal.SIGINT)
         out, _ = self.proc.communicate(timeout=60)
-        assert (self.proc.returncode, out) == (0, ''), (self.proc.returncode,
-                                                       out)
+        assert self.proc.returncode == 0 and re.fullmatch(
+            r'ka: follow ended: \d+ events shown, 0 lost; a trace goes on '
+            r'until ka trace off\n', out), (self.proc.returncode, out)
         return self._read()
 
     def _read(self):

@@ -264,6 +264,14 @@ def end_of(place, more=0, ended=0, overwritten=0):
             f'overwritten {overwritten}\r\n')
 
 
+WATCHED = 'functions stay watched until ka calls del all'
+
+
+def ended(shown, lost=0, rows='calls', left='the VM has ended'):
+    """What ka prints last."""
+    return f'ka: follow ended: {shown} {rows} shown, {lost} lost; {left}\n'
+
+
 class Vm:
     """A VM that answers one question after another, each on a connection of
     its own, and ends then; or with the last answer again and again."""
@@ -340,7 +348,7 @@ def follows_calls():
             'c\r\n' + end_of('2.1')) as vm:
         got = ka('-q', sock, 'calls', '--follow', '-s', '-o', in_work('o'),
                  '-p', f'cat >{in_work("p")}', '-p', f'wc -l >{in_work("w")}')
-    assert got == (0, '', ''), got
+    assert got == (0, '', ended(3)), got
     assert vm.asked == ['ka calls -s --after ' + x
                         for x in ('0', '2.0', '2.0')], vm.asked
     assert file_of('o') == file_of('p') == 'a\nb\nc\n'
@@ -356,17 +364,34 @@ def follows_json():
         got = ka('-q', sock, 'calls', '--follow', '-j')
     assert got[:2] == (0, '{"call":1}\n'), got
     assert got[2].startswith('ka: 4 calls were replaced '), got
+    assert got[2].endswith(ended(1, 4)), got
     assert vm.asked[1] == 'ka calls -j --after 4.5', vm.asked
 
 
 def follows_log():
     """A whole answer is followed at once by the next question."""
-    with Vm('1\r\n-- next 5000\r\n', '2\r\n-- next 5001\r\n') as vm:
+    with Vm('1\r\n-- next 5000\r\n',
+            '-- lost 2\r\n 2\r\n-- evicted 5\r\n-- next 5001\r\n') as vm:
         got = ka('-q', sock, 'log', '--follow', '-p', f'cat >{in_work("p")}')
-    assert got == (0, '', ''), got
-    assert file_of('p') == '1\n2\n'
+    assert got == (0, '', ended(2, 7, 'lines')), got
+    assert file_of('p') == '1\n-- lost 2\n 2\n-- evicted 5\n'
     assert vm.asked == ['ka log --after 0 -n 5000',
                         'ka log --after 5000 -n 5000'], vm.asked
+
+
+def follows_trace():
+    """Entries are counted, not the lines that they have."""
+    with Vm('    1us a\r\n        b\r\n    2us c\r\n' +
+            end_of('9', overwritten=7), end_of('9'), repeat=True), \
+            subprocess.Popen([KA, '-q', sock, 'trace', '--follow'], text=True,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE) as proc:
+        lines = [proc.stdout.readline() for _ in range(3)]
+        proc.send_signal(signal.SIGINT)
+        _, err = proc.communicate(timeout=60)
+    assert lines[2] == '    2us c\n', lines
+    assert err.endswith(ended(2, 7, 'events', 'a trace goes on until ka trace '
+                              'off')), err
 
 
 def says_what_is_missing():
@@ -374,7 +399,8 @@ def says_what_is_missing():
             end_of('12', overwritten=2)):
         got = ka('-q', sock, 'calls', '--follow')
     assert got == (0, 'a\n', 'ka: 7 calls were replaced by newer ones before '
-                   'they were read; a larger calls=SIZE keeps more\n'), got
+                   'they were read; a larger calls=SIZE keeps more\n' +
+                   ended(1, 7)), got
 
 
 def ends_with_the_session():
@@ -382,7 +408,7 @@ def ends_with_the_session():
     with Vm('a\r\n' + end_of('9', more=1, ended=1), 'b\r\n' + end_of('10'),
             'c\r\n' + end_of('11'), repeat=True) as vm:
         got = ka('-q', sock, 'calls', '--follow', '--session')
-    assert got == (0, 'a\nb\n', ''), got
+    assert got == (0, 'a\nb\n', ended(2, left=WATCHED)), got
     assert vm.asked == ['ka calls --after 0', 'ka calls --after 9'], vm.asked
 
 
@@ -419,13 +445,15 @@ def programs_that_end():
     assert file_of('o') == file_of('p') == text.replace('\r', '') * 5
     assert (got[0], got[1]) == (2, ''), got
     assert sorted(got[2].splitlines()) == [
+        ended(5).strip(),
         'ka: program "cat >/dev/null; exit 3" ended with status 3',
         'ka: program "exec <&-; exit 0" reads no more',
         'ka: program "kill -9 $$" ended with signal 9',
         'ka: program "kill -9 $$" reads no more'], got
     with Vm(*answers, repeat=True):     # the only reader has gone
         got = ka('-q', sock, 'calls', '--follow', '-p', 'exec <&-')
-    assert got == (0, '', 'ka: program "exec <&-" reads no more\n'), got
+    assert got == (0, '', 'ka: program "exec <&-" reads no more\n' +
+                   ended(1, left=WATCHED)), got
 
 
 def full_disk_of_a_copy():
@@ -691,7 +719,7 @@ def full_disk():
 TESTS = (an_answer, events_in_between, bad_lines, given_up, findings,
          refused_by_qmp, qemu_ends, no_qmp, garbage, strings, nobody,
          another_client, taken_socket, slow_answer, follows_calls,
-         follows_json, follows_log,
+         follows_json, follows_log, follows_trace,
          says_what_is_missing, ends_with_the_session, ends_at_a_signal,
          programs_that_end, full_disk_of_a_copy, refused_copies,
          symbols_to_a_file, symbols_are_not_there, symbols_of_a_journal,

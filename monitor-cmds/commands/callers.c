@@ -90,17 +90,22 @@ static GPtrArray *sorted(const McCallers *c)
     return list;
 }
 
-static void print_caller(McOut *out, const Caller *caller)
+MC_GETTER(caller)
 {
-    g_string_append_printf(out->line, "%10" PRIu64 " blocks %14" PRIu64
-                           " bytes  ", caller->blocks, caller->bytes);
-    if (caller->frame.pc) {
-        mc_put_pc(out->line, out->symbols, &caller->frame);
-    } else {
-        g_string_append_c(out->line, '-');
-    }
-    mc_out_end_line(out);
+    v->frame = ((const Caller *)row)->frame;
+    return true;
 }
+
+/* Only in text: JSON has all blocks. */
+static const McObject caller_object = {
+    .columns = { (const McColumn[]) {
+        MC_COLUMN(Caller, blocks, NUMBER, "%", NULL, .head = "blocks"),
+        MC_COLUMN(Caller, bytes, NUMBER, "%", NULL, .head = "size",
+                  .unit = MC_SIZE),
+        MC_GET(NULL, get_caller, CALLER, "%", NULL, .head = "caller"),
+        MC_END } },
+    .is_table = true,
+};
 
 void mc_callers_print(McOut *out, const McCallers *c)
 {
@@ -112,12 +117,12 @@ void mc_callers_print(McOut *out, const McCallers *c)
                 shown < c->blocks * MOST_PERCENT / 100; i++) {
         const Caller *caller = list->pdata[i];
 
-        print_caller(out, caller);
+        mc_print(out, &caller_object, caller);
         shown += caller->blocks;
     }
     others = list->len - i;
     if (others) {
-        mc_out_printf(out, "%10" PRIu64 " blocks of %u other %s",
+        mc_out_printf(out, "%6" PRIu64 " blocks of %u other %s",
                       c->blocks - shown, others,
                       others == 1 ? "caller" : "callers");
     }

@@ -23,42 +23,43 @@ static void put_part(GString *s, uint64_t n, const char *what)
     }
 }
 
-static void put_blocks(GString *s, uint64_t n, const char *what,
-                       uint64_t bytes)
+static void put_blocks(const McOut *o, GString *s, uint64_t n,
+                       const char *what, uint64_t bytes)
 {
-    g_string_append_printf(s, "%" PRIu64 " %s %s, %" PRIu64 " bytes", n,
-                           n == 1 ? "block" : "blocks", what, bytes);
+    g_string_append_printf(s, "%" PRIu64 " %s %s, ", n,
+                           n == 1 ? "block" : "blocks", what);
+    mc_put_bytes(o, s, bytes);
 }
 
 /* Print what was not freed: as one number, or, if it is known what is still in
  * use, as two. */
-static void put_unfreed(GString *s, const McModuleRow *m)
+static void put_unfreed(const McOut *o, GString *s, const McModuleRow *m)
 {
     if (m->blocks && !m->classified) {
-        put_blocks(s, m->blocks, "not freed", m->bytes);
+        put_blocks(o, s, m->blocks, "not freed", m->bytes);
         return;
     }
     if (m->leaked) {
-        put_blocks(s, m->leaked, "leaked", m->leaked_bytes);
+        put_blocks(o, s, m->leaked, "leaked", m->leaked_bytes);
     } else {
         g_string_append(s, m->report->not_kept ? "no leaks listed" :
                                                  "no leaks");
     }
     if (m->kept) {
         g_string_append(s, "; ");
-        put_blocks(s, m->kept, "still in use", m->kept_bytes);
+        put_blocks(o, s, m->kept, "still in use", m->kept_bytes);
     }
 }
 
 /* (owned) */
-static char *module_text(const McModuleRow *m)
+static char *module_text(const McOut *o, const McModuleRow *m)
 {
     const KtModuleReport *r = m->report;
     GString *s = g_string_new("module ");
 
     mc_put_word(s, r->name);
     g_string_append_printf(s, " unloaded@%" PRIu64 "us: ", r->us);
-    put_unfreed(s, m);
+    put_unfreed(o, s, m);
     if (m->filtered && m->blocks) {
         g_string_append_printf(s, ", %" PRIu64 " match the options",
                                m->matching);
@@ -111,7 +112,7 @@ static const McObject module_object = MC_OBJECT("module",
 
 void mc_print_module(McOut *out, const McModuleRow *m)
 {
-    g_autofree char *text = module_text(m);
+    g_autofree char *text = module_text(out, m);
 
     mc_print_line(out, &module_object, m, text);
 }

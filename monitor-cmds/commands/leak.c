@@ -167,15 +167,18 @@ static void print_as_kmemleak(McOut *out, const McArgs *args,
 
 /* ---- ka leak scan -------------------------------------------------------- */
 
-static char *describe(const KtLeakReport *r, unsigned stacks, uint64_t bytes)
+static char *describe(const McOut *o, const KtLeakReport *r, unsigned stacks,
+                      uint64_t bytes)
 {
     GString *s = g_string_new(NULL);
 
-    g_string_append_printf(s, "%u leaked blocks of %u stacks, %" PRIu64
-                           " bytes; %" PRIu64 " blocks, %" PRIu64
+    g_string_append_printf(s, "%u leaked blocks of %u stacks, ",
+                           r->leaks->len, stacks);
+    mc_put_bytes(o, s, bytes);
+    g_string_append_printf(s, "; %" PRIu64 " blocks, %" PRIu64
                            " stacks of tasks, %" PRIu64 " MiB searched in "
-                           "%" PRIu64 " ms", r->leaks->len, stacks, bytes,
-                           r->blocks, r->tasks, r->bytes >> 20, r->us / 1000);
+                           "%" PRIu64 " ms", r->blocks, r->tasks,
+                           r->bytes >> 20, r->us / 1000);
     if (r->excused) {
         g_string_append_printf(s, "; %" PRIu64 " excluded by rules",
                                r->excused);
@@ -229,7 +232,7 @@ MC_OBJECTS(mc_leak_objects, &mc_leak_object, &scan_object);
 
 static void print_sum(McOut *out, const KtLeakReport *r, const Groups *groups)
 {
-    g_autofree char *text = describe(r, groups->stacks, groups->bytes);
+    g_autofree char *text = describe(out, r, groups->stacks, groups->bytes);
 
     mc_print_line(out, &scan_object, &(ScanRow) {
         r, r->leaks->len, groups->stacks, r->missing->len, groups->bytes },

@@ -128,13 +128,19 @@ typedef struct SumRow {
     uint64_t blocks, live;
 } SumRow;
 
+static void put_live(McOut *o, GString *s, const void *row, bool json)
+{
+    mc_put_bytes(o, s, ((const SumRow *)row)->live);
+}
+
 static const McObject sum_object = MC_LINE_OBJECT("map", "ka map, at the end",
     MC_COLUMN(SumRow, cells, NUMBER, "% cells", "number of cells"),
     MC_COLUMN(SumRow, cell_bytes, NUMBER, NULL, "size of each"),
     MC_KEY(NULL, SumRow, kib, NUMBER, " of % KiB have blocks: ", NULL),
     MC_COLUMN(SumRow, blocks, NUMBER, "% live blocks",
               "live blocks, pages included"),
-    MC_COLUMN(SumRow, live, NUMBER, ", % bytes", "their bytes"));
+    MC_COLUMN(SumRow, live, NUMBER, NULL, "their bytes"),
+    MC_PUT(NULL, put_live, ", %", NULL));
 
 MC_OBJECTS(mc_map_objects, &cell_object, &block_object, &sum_object);
 
@@ -259,8 +265,14 @@ static unsigned text_line(McOut *out, const McHeapMap *m, McSpace space,
         text[number % LINE_CELLS] = letter_of(m, c);
         live += c->live ? c->live : c->pages;
     }
-    mc_out_printf(out, "%016" PRIx64 " %s %" PRIu64,
-                  (line * LINE_CELLS) << m->shift, text, live);
+    g_string_append_printf(out->line, "%016" PRIx64 " %s  ",
+                           (line * LINE_CELLS) << m->shift, text);
+    if (out->exact) {
+        mc_put_decimal(out->line, live);
+    } else {
+        mc_put_size(out->line, live);
+    }
+    mc_out_end_line(out);
     return i;
 }
 

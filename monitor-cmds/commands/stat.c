@@ -25,17 +25,22 @@ typedef struct Row {
 #define S(key_, member_, help_) \
     MC_KEY(key_, Row, s.member_, NUMBER, NULL, help_)
 #define N(key_, member_, help_) MC_KEY(key_, Row, member_, NUMBER, NULL, help_)
+/* Bytes. */
+#define B(key_, member_, help_) \
+    MC_KEY(key_, Row, member_, NUMBER, NULL, help_, .unit = MC_SIZE)
 #define T(key_, member_) \
     MC_KEY(key_, Row, member_, TEXT, NULL, NULL, .flags = MC_OMIT)
 
-#define Q(key_, member_, help_) \
-    MC_KEY(key_, Row, q.member_, NUMBER, NULL, help_, MC_IF(Row, q.running))
+#define Q(key_, member_, help_, ...) \
+    MC_KEY(key_, Row, q.member_, NUMBER, NULL, help_, MC_IF(Row, q.running), \
+           __VA_ARGS__)
 
 static const McColumn changes_columns[] = {
     T("guest.changed", changed),
-    Q("guest.quarantine", limit, "bytes that may wait to be freed"),
+    Q("guest.quarantine", limit, "bytes that may wait to be freed",
+      .unit = MC_SIZE),
     Q("guest.waiting", blocks, "blocks that wait to be freed"),
-    Q("guest.waiting_bytes", bytes, "bytes of these"),
+    Q("guest.waiting_bytes", bytes, "bytes of these", .unit = MC_SIZE),
     MC_END
 };
 
@@ -64,8 +69,9 @@ MC_GETTER(unknown)
     return false;
 }
 
-#define K(key_, member_, help_) \
-    MC_KEY(key_, Row, member_, NUMBER, NULL, help_, .when = is_known)
+#define K(key_, member_, help_, ...) \
+    MC_KEY(key_, Row, member_, NUMBER, NULL, help_, .when = is_known, \
+           __VA_ARGS__)
 
 static const McColumn kernel_columns[] = {
     T("kernel.none", no_kernel),
@@ -79,7 +85,8 @@ static const McColumn kernel_columns[] = {
     K("kernel.symbols", symbols, "modules included"),
     T("kernel.symbols_from", symbols_from),
     K("kernel.symbol_bytes", symbol_bytes,
-      "host memory of the symbols, without those of modules"),
+      "host memory of the symbols, without those of modules",
+      .unit = MC_SIZE),
     K("kernel.modules", modules, "modules whose symbols are known"),
     T("kernel.btf", btf),
     T("kernel.types", types),
@@ -90,18 +97,18 @@ static const McColumn kernel_columns[] = {
 
 static const McColumn blocks_columns[] = {
     S("blocks.live", live_blocks, "blocks allocated"),
-    S("blocks.live_bytes", live_bytes, "bytes of these, slack included"),
+    B("blocks.live_bytes", s.live_bytes, "bytes of these, slack included"),
     S("blocks.freed", freed_blocks, "blocks freed and not reused"),
     S("blocks.previous_boot", previous_live_blocks,
       "live blocks of the boot before the reset"),
-    S("blocks.host_bytes", map_bytes, "host memory of the map"),
+    B("blocks.host_bytes", s.map_bytes, "host memory of the map"),
     S("errors.recorded", errors, "errors that ka error lists"),
     MC_END
 };
 
 static const McColumn history_columns[] = {
     S("history.rows", history_rows, "past lives"),
-    S("history.host_bytes", history_bytes, "host memory of past lives"),
+    B("history.host_bytes", s.history_bytes, "host memory of past lives"),
     MC_END
 };
 
@@ -109,13 +116,13 @@ static const McColumn depot_columns[] = {
     S("depot.stacks", stacks, "different backtraces"),
     S("depot.tasks", tasks, "different tasks"),
     S("depot.caches", caches, "kmem_caches seen"),
-    S("depot.host_bytes", depot_bytes, "host memory of the backtraces"),
+    B("depot.host_bytes", s.depot_bytes, "host memory of the backtraces"),
     MC_END
 };
 
 static const McColumn memory_columns[] = {
-    S("memory.bytes", mem_bytes, "all host memory of the tracer"),
-    S("memory.limit", mem_bound, "its limit (mem=); 0: no limit"),
+    B("memory.bytes", s.mem_bytes, "all host memory of the tracer"),
+    B("memory.limit", s.mem_bound, "its limit (mem=); 0: no limit"),
     T("memory.state", memory),
     MC_END
 };
@@ -276,11 +283,12 @@ static void print_changes(McOut *out, const Row *row)
 }
 
 static void add_number(GArray *columns, const char *key, size_t at,
-                       const char *help, unsigned flags)
+                       const char *help, unsigned flags, McUnit unit)
 {
     const McColumn c = {
         .key = key, .look = MC_LOOK_NUMBER, .help = help,
         .at = (uint16_t)at, .size = sizeof(uint64_t), .flags = flags,
+        .unit = unit,
     };
 
     g_array_append_val(columns, c);
@@ -294,7 +302,8 @@ static void print_counters(McOut *out, const Row *row)
     for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
         add_number(columns, kt_counter_name(i),
                    offsetof(Row, s.counter) + i * sizeof(uint64_t),
-                   kt_counter_help(i), out->verbose ? 0 : MC_ZERO | MC_OMIT);
+                   kt_counter_help(i), out->verbose ? 0 : MC_ZERO | MC_OMIT,
+                   MC_PLAIN);
     }
     mc_figures(out, NULL, (const McColumn *)columns->data, row);
 }
@@ -309,7 +318,7 @@ static void print_parts(McOut *out, const Row *row)
 
         add_number(columns, g_intern_string(key),
                    offsetof(Row, s.part_bytes) + i * sizeof(uint64_t),
-                   kt_memory_part_help(i), 0);
+                   kt_memory_part_help(i), 0, MC_SIZE);
     }
     mc_figures(out, NULL, (const McColumn *)columns->data, row);
 }
@@ -333,7 +342,7 @@ static void print_members(McOut *out)
 
         add_number(columns, g_string_chunk_insert(texts, key),
                    i * sizeof(uint64_t), row.found ? row.purpose :
-                   g_string_chunk_insert(texts, lacks), 0);
+                   g_string_chunk_insert(texts, lacks), 0, MC_PLAIN);
         if (!row.found) {
             g_array_index(columns, McColumn, i).get = get_unknown;
         }

@@ -122,6 +122,15 @@ void mc_fail(McOut *o, const char *text)
     }
 }
 
+void mc_put_bytes(const McOut *o, GString *s, uint64_t bytes)
+{
+    if (o->exact || bytes < 1024) {
+        g_string_append_printf(s, "%" PRIu64 " bytes", bytes);
+    } else {
+        mc_put_size(s, bytes);
+    }
+}
+
 /* ---- figures ------------------------------------------------------------- */
 
 static void print_figure(McOut *o, const McColumn *c, const void *row)

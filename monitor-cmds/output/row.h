@@ -258,6 +258,10 @@ void mc_set_margin(McOut *o, uint64_t offset);
 /** mc_fail() - print that the input is bad */
 void mc_fail(McOut *o, const char *text);
 
+/** mc_put_bytes() - append an amount of memory to a sentence: "64 bytes",
+ *  "13.5 MiB"; exact as values with a unit are */
+void mc_put_bytes(const McOut *o, GString *s, uint64_t bytes);
+
 /* ---- parts of rows ------------------------------------------------------- */
 
 /** mc_value() - read a value. Returns: false if it is unknown */

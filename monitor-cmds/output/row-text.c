@@ -23,12 +23,13 @@ static unsigned most_frames(const McOut *o)
            o->narrow == FRAMES_2 ? 2 : 1;
 }
 
-/* Return the first frame that is printed. */
+/* Return the first frame that is printed. Rows of accesses begin with the
+ * instruction, whoever it belongs to. */
 static unsigned first_frame(McOut *o, const McStack *stack)
 {
     unsigned i = 0;
 
-    if (o->narrow == WHOLE) {
+    if (o->narrow == WHOLE || (stack->exact && !o->stack_lines)) {
         return 0;
     }
     for (; i < stack->n; i++) {

@@ -38,7 +38,9 @@ struct GsBtf {
 
 static void index_types(GsBtf *b, bool (*wanted)(const GsBtfType *t))
 {
-    for (uint32_t id = b->rec.n; --id > 0 && id >= b->rec.first;) {
+    uint32_t first = MAX(b->rec.first, 1);
+
+    for (uint32_t id = b->rec.n; id-- > first;) {
         const char *name;
         GsBtfType t;
 

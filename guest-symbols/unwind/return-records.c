@@ -146,7 +146,11 @@ GsReturnCursor gs_return_cursor(uint64_t task)
 
 static bool read_record(GsReturnCursor *c, Walk *w, uint64_t va, uint64_t *out)
 {
-    return c->left && c->left-- && read_word(w, va, out);
+    if (!c->left) {
+        return false;
+    }
+    c->left--;
+    return read_word(w, va, out);
 }
 
 /* Read the int at @va. */

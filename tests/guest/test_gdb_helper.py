@@ -111,13 +111,15 @@ with Guest(name='gdb-helper', end='shell', plugin_opts='pages=on') as g:
         runs = [t['va'] for t in listed if t['running'] == 'yes']
         said = gdb(g, 'p/x $_ka_task()', 'p/x $_ka_task(1)',
                    'p/x $_ka_task("kthreadd")', 'set $pid = 11',
-                   'ka task $pid', 'ka task $_ka_task(1)',
+                   'ka task $pid -j', 'ka task $_ka_task(1) -j',
                    'p $_ka_task("nobody")')
         found = re.findall(r'^\$\d = (0x\w+)$', said, re.M)
         assert found[0] in runs and \
             found[1:] == [by_pid[1]['va'], by_pid[2]['va']], said
-        assert f'{by_pid[11]["va"][2:]} pid=11 ' in said, said
-        assert f'{by_pid[1]["va"][2:]} pid=1 ' in said, said
+        rows = [json.loads(line) for line in said.splitlines()
+                if line.startswith('{')]
+        assert [(t['pid'], t['va']) for t in rows if 'pid' in t] == \
+            [(pid, by_pid[pid]['va']) for pid in (11, 1)], said
         assert 'ka: "nobody": none of ' in said, said
     with tap.test('completion knows commands and their options'):
         said = gdb(g, 'complete ka sh', 'complete ka show -',

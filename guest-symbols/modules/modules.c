@@ -130,19 +130,11 @@ static uint64_t area_end(const Module *mod, uint64_t va)
     return va;
 }
 
-static int sym_cmp(const void *pa, const void *pb)
+static int sym_cmp(const void *pa, const void *pb, void *unused)
 {
     const Sym *a = pa, *b = pb;
-    bool global_a = g_ascii_isupper(a->type);
-    bool global_b = g_ascii_isupper(b->type);
 
-    if (a->va != b->va) {
-        return a->va < b->va ? -1 : 1;
-    }
-    if (global_a != global_b) {
-        return global_a ? -1 : 1;
-    }
-    return strcmp(a->name, b->name);
+    return a->va < b->va ? -1 : a->va > b->va;
 }
 
 static void size_symbols(Module *mod)
@@ -192,7 +184,10 @@ static Module *module_new_locked(GsModules *m, uint64_t va,
                        "module %s: no room for yet more symbol names",
                        info->name);
     }
-    qsort(mod->syms, mod->n_syms, sizeof(Sym), sym_cmp);
+    /* Of the names of one address the kernel prints the first in the table
+     * (find_kallsyms_symbol(): init_module is an alias behind the module's own
+     * name), so the order must be kept. */
+    g_qsort_with_data(mod->syms, mod->n_syms, sizeof(Sym), sym_cmp, NULL);
     size_symbols(mod);
     return mod;
 }

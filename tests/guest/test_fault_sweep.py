@@ -20,17 +20,15 @@ from lib.tap import Tap
 
 MODULES = ('good', 'late', 'name', 'loop', 'swallow', 'errptr', 'double',
            'put', 'null', 'retry')
-# Module -> its verdict, and a function of the symptom's stack. The functions of
-# module_init() and module_exit() have a second name: the kernel's log has the
-# one of the source.
+# Module -> its verdict, and a function of the symptom's stack.
 EXPECTED = {
     'name': ('leak', 'dev_set_name'),
     'loop': ('leak', 'kf_fill'),
     'null': ('oops', 'kf_set'),
     'swallow': ('bug', 'kf_swallow_exit'),
     'errptr': ('oops', 'kf_clean_up'),
-    'double': ('ka-error', 'init_module'),
-    'put': ('ka-error', 'init_module'),
+    'double': ('ka-error', 'kf_double_init'),
+    'put': ('ka-error', 'kf_put_init'),
     'retry': ('hang', 'kf_try'),
 }
 CONTROLS = 'good', 'late'
@@ -192,7 +190,7 @@ def check_points(sweeps):
     module = swept_points(sweeps, 'module', '--module', 'ka_chardev',
                           '--point', 'uaccess', '--point', 'misc_register')
     firsts = {r['fault_stack'][0].split('+')[0] for r in module}
-    assert firsts == {'ka_chardev_write', 'init_module'}, firsts
+    assert firsts == {'ka_chardev_write', 'ka_chardev_init'}, firsts
     mount = swept_points(sweeps, 'mount', '--point', 'capable',
                          '--if', 'task("mount")')
     frames = ' '.join(' '.join(r['fault_stack']) for r in mount)

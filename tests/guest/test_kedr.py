@@ -24,8 +24,6 @@ from scripts.lib.prepared import paths
 
 MODULE = 'ka_chardev'
 TEXT = 'hello, ka'
-# Kernel's names of the functions that a module begins and ends with.
-ALIASES = {'init': 'init_module', 'exit': 'cleanup_module'}
 # What the module does: who calls, what it calls, and an argument.
 ALLOC = re.compile(r'(__)?kmalloc(_cache)?(_node)?(_trace)?(_noprof)?'
                    r'|kmem_cache_alloc_trace')
@@ -98,7 +96,7 @@ def check_call(row, want, sections, calls):
     where, function, value = want
     assert function.fullmatch(row['function']), f'{where}: {row}'
     name, _, module = re.split(r'([+].*?)(?=\[)', row['caller_symbol'])
-    assert name in (f'{MODULE}_{where}', ALIASES.get(where)), f'{where}: {row}'
+    assert name == f'{MODULE}_{where}', f'{where}: {row}'
     assert module == f'[{MODULE}]', row
     at = {sections[section] + offset
           for (section, callee), offsets in calls.items()

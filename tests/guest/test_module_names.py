@@ -46,7 +46,7 @@ COMMANDS = (
 ONLINE = 'leak', 'sweep', 'JUnit', 'gdb'
 EVENTS = 'events {lost} -w', 'events {lost} -j -s'
 # What the module does while it is unloaded has such a frame.
-EXIT = re.compile(r'(cleanup_module|ka_first_exit)\+.*\[ka_first\]')
+EXIT = re.compile(r'ka_first_exit\+.*\[ka_first\]')
 
 
 def load_sweep():

@@ -21,9 +21,9 @@ from lib import oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 
-# The caller has two names at one address.
-LOADING = 'init_module[ka_life]', 'ka_life_init[ka_life]'
-UNLOADING = 'cleanup_module[ka_life]', 'ka_life_exit[ka_life]'
+# Each has a second name at the same address, init_module and cleanup_module:
+# the kernel prints these.
+LOADING, UNLOADING = 'ka_life_init[ka_life]', 'ka_life_exit[ka_life]'
 SITES = {'ka_life_site_init': LOADING, 'ka_life_site_core': LOADING,
          'ka_life_site_exit': UNLOADING}
 # These counters must be 0. stack.end_unknown_pc may grow: the kernel has no
@@ -71,10 +71,10 @@ def check_module(guest, n, without):
             if not made or '[ka_life]' not in made[0]:
                 continue
             site, gone = made[0].split('[')[0], plain(row['free_symbols'])
-            assert made[1] in SITES[site], made
+            assert made[1] == SITES[site], made
             assert is_whole(row, without), row
             assert gone[0] == 'ka_life_site_free[ka_life]', gone
-            assert gone[1] in UNLOADING, gone
+            assert gone[1] == UNLOADING, gone
             found[site, va] += 1
     assert found == truth, f'{found - truth} too many, {truth - found} missing'
 
@@ -116,7 +116,7 @@ def check_off(guest, without):
     row = max((r for r in lives(guest, va) if plain(r['alloc_symbols'])[:1] ==
                ['ka_life_site_exit[ka_life]']), key=lambda r: r['alloc_us'])
     made, gone = plain(row['alloc_symbols']), plain(row['free_symbols'])
-    assert made[1] in UNLOADING and is_whole(row, without), row
+    assert made[1] == UNLOADING and is_whole(row, without), row
     assert gone[0] == 'ka_life_site_free[ka_life]', gone
     numbers = guest.stat()
     assert numbers['gaps'] == 1, numbers['gaps']

@@ -68,7 +68,7 @@ TABLE_TEST(test_symbolize, "/modules/symbolize")
     assert_nameless(t, BASE + 0xff);
     assert_names(t, BASE + 0x100, "first", 0x100);
     assert_names(t, BASE + 0x1ff, "first", 0x100);
-    assert_names(t, BASE + 0x2ff, "second_alias", 0x100);
+    assert_names(t, BASE + 0x2ff, "second", 0x100);
     assert_names(t, BASE + MODULE_SIZE - 1, "data", 0x1000);
     assert_nameless(t, BASE + MODULE_SIZE);
     assert_nameless(t, BASE - 1);

@@ -30,8 +30,12 @@ RUN = '''
         v => v.nodes.map(n => [v.id, n.target.join(" "),
                                n.failureSummary].join(": "))));'''
 CLEAN = 'complete\nalloc va=ffff888000001000 size=10 us=1\n'
-LOG = ''.join(f'log seq={i} ns={i * 1000000} us={i * 1000} level={i % 8} pid=1 '
-              f'text=line{i}\n' for i in range(16))
+
+
+def log(levels):
+    return ''.join(f'log seq={i} ns={i * 1000000} us={i * 1000} '
+                   f'level={level} pid=1 text=line{i}\n'
+                   for i, level in enumerate(levels))
 
 
 def of_a_sweep():
@@ -65,7 +69,7 @@ def check(path):
 
 
 def a_clean_run():
-    check(P.page(P.journal(CLEAN + LOG.replace('level=', 'level=6'))))
+    check(P.page(P.journal(CLEAN + log([6] * 16))))
 
 
 def a_run_with_errors():
@@ -73,7 +77,7 @@ def a_run_with_errors():
 
 
 def a_log_with_urgent_lines():
-    check(P.page(P.journal(CLEAN + LOG)))
+    check(P.page(P.journal(CLEAN + log([*range(8)] * 2))))
 
 
 def what_modules_left():

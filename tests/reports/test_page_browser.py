@@ -156,6 +156,8 @@ def a_clean_run_says_so():
         'log seq=1 level=4 text=WARNING:\\x20CPU:\\x200\n')))
     assert '1 report in the kernel' in B.text('#verdict.bad'), \
         B.text('#verdict')
+    assert "errors in the kernel's log" in B.text('#verdict') and \
+        '0 errors' not in B.text('#verdict'), B.text('#verdict')
     B.load_anew(P.page(P.journal(alloc + 'gap\n')))
     state = B.js('return document.getElementById("verdict").className')
     assert state == 'unsure', state

@@ -64,9 +64,13 @@ function verdict(data) {
     })).filter(c => !c.hidden) : ownFindings(data);
     const errors = job ? job.failing : data.errors;
     const leaks = list.filter(f => f.to.startsWith("leak-")).length;
-    const counts = job ? [plural(job.failing, "finding")] :
-        [plural(errors, "error"), ...leaks || data.leaks.scanned ?
-            [plural(leaks, "leak") + (data.leaks.more ? " or more" : "")] : []];
+    const logged = list.some(f => f.to === "log-part");
+    const counts = job ? [plural(job.failing, "finding")] : [
+        ...logged ? ["errors in the kernel's log"] : [],
+        ...errors || !logged ? [plural(errors, "error")] : [],
+        ...leaks || data.leaks.scanned ?
+            [plural(leaks, "leak") + (data.leaks.more ? " or more" : "")] : [],
+    ];
     const bad = job ? errors > 0 : list.length > 0;
     const checks = job ? {checked: ["what the job checks"], not: []} :
         ownChecks(data);

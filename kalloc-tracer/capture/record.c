@@ -128,8 +128,9 @@ void kt_record_enter(KtHookCall *m, KtHookId id)
     }
 }
 
-/* The registers have the arguments. A call has not stored its return address
- * yet; a jump leaves that of its own function. */
+/* The registers have the arguments. A call instruction has not stored its
+ * return address yet, so @site has it. After a jump the callee returns to the
+ * caller of the function that jumped. */
 void kt_record_enter_site(KtHookCall *m, const KtHookSite *site, bool wanted)
 {
     const KtHookRow *hook = &m->boot->row[site->id.v];

@@ -31,8 +31,8 @@ typedef enum Leads {
 
 /**
  * struct Scan - the code of one row's function
- * @leads: to what hooks
- * @inlined: what is done by calls that were added to KtHooks.site
+ * @leads: Leads of the hooks that it calls
+ * @inlined: Leads of the calls inside inlined hooks, which KtHooks.site has
  * @branches: calls and jumps of its own code
  * @incomplete: some of its code is not known
  * @helper: addresses that it calls, and which are no hooks
@@ -161,7 +161,8 @@ static bool counts(const Scan *s, uint8_t id)
            to->layer == row->layer;
 }
 
-/* @own: the function of the row itself, whose code is @code */
+/* Judge a call or jump at @va. @code: the function that contains it; @own: this
+ * is the function of the row, not a helper */
 static void follow(Scan *s, uint64_t va, const GsBranch *b, KtHookRange code,
                    bool own)
 {

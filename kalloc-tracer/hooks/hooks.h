@@ -157,9 +157,9 @@ typedef struct KtHookSite {
     KtHookId id;
 } KtHookSite;
 
-/** kt_hooks_check_calls() - Read the code of functions that lean on others, and
- *  hook what they have inlined. @k: that of kt_hooks_resolve(). Before @h is
- *  read by other threads. */
+/** kt_hooks_check_calls() - Read the code of functions that lean on others. If
+ *  a hook was inlined into one, hook the calls that it makes there. @k: the
+ *  kernel that @h was resolved for. Call it before other threads read @h. */
 void kt_hooks_check_calls(KtHooks *h, const GsKernel *k,
                           const KtCodeReader *reader);
 /** kt_hooks_keep_calls() - Copy what kt_hooks_check_calls() found in @from,

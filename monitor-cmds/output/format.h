@@ -91,8 +91,8 @@ void mc_out_deinit(McOut *o);
 void mc_out_end_line(McOut *o);
 /** mc_out_put_line() - print @line, which has no newline, as above */
 void mc_out_put_line(McOut *o, GString *line);
-/** mc_out_wrapped() - print one line of text; what is longer than MC_COLUMNS
- *  continues on indented lines, unless lines may be longer */
+/** mc_out_wrapped() - print one line of text. Without `-w` a line of more than
+ *  MC_COLUMNS continues on indented lines */
 void mc_out_wrapped(McOut *o, const char *text);
 /** mc_out_printf() - the same with a format */
 void mc_out_printf(McOut *o, const char *format, ...) G_GNUC_PRINTF(2, 3);

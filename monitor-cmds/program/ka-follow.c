@@ -80,8 +80,8 @@ typedef struct Reader {
  * @more: there is more at once
  * @ended: sessions that ended
  * @overwritten: calls or events that are missing
- * @shown: lines of the log, calls or events that were copied; @lost: lines of
- *         the log that are missing
+ * @shown: number of log lines, calls or events that were printed
+ * @lost: number of log lines that are missing
  */
 typedef struct Copy {
     const KaFollow *what;

@@ -7,7 +7,7 @@
  *   ka_life: SITE=ADDRESS
  *   ka_life is at pfn=NUMBER phys=ADDRESS page=ADDRESS
  *
- * The latter is the place of what its core allocated.
+ * The second line is about the block that its core allocated.
  */
 #include <linux/init.h>
 #include <linux/io.h>

@@ -292,6 +292,21 @@ static const McObject rule_object = {
 };
 MC_OBJECTS(mc_fault_list_objects, &rule_object);
 
+/* The short text: what fits a terminal. */
+static const McObject rule_table = MC_TABLE_OBJECT(NULL, NULL,
+    R(NULL, id, NUMBER, "%", NULL, .head = "rule"),
+    R(NULL, calls, NUMBER, "%", NULL, .head = "calls"),
+    R(NULL, selected, NUMBER, "%", NULL, .head = "selected"),
+    R(NULL, done, NUMBER, "%", NULL, .head = "done"),
+    MC_GET(NULL, get_refused, NUMBER, "%", NULL, .head = "refused"),
+    MC_KEY(NULL, RuleRow, command, TEXT, "%", NULL, .head = "command"));
+
+/* Return true if lines are printed whole: each is a command to copy. */
+static bool as_commands(const McOut *out)
+{
+    return out->json || out->whole;
+}
+
 static void remark_full(McOut *out, bool full)
 {
     if (full) {
@@ -310,7 +325,8 @@ bool mc_cmd_fault_list(McOut *out, const McArgs *args, GError **errp)
     }
     kt_faults_foreach(out->ctx->tracer, copy_rule, rows);
     for (unsigned i = 0; i < rows->len && !out->closed; i++) {
-        mc_print(out, &rule_object, &g_array_index(rows, RuleRow, i));
+        mc_print(out, as_commands(out) ? &rule_object : &rule_table,
+                 &g_array_index(rows, RuleRow, i));
     }
     if (!rows->len) {
         mc_remark(out, "no rules; ka fault add makes one");
@@ -406,6 +422,22 @@ static const McObject record_object = MC_LONG_OBJECT("fault",
     F("frames", stack, FRAMES, NULL, "the stack"),
     F(NULL, stack, FRAMES, " [%]", NULL, .when = shows_frames));
 
+static const McObject record_table = MC_TABLE_OBJECT(NULL, NULL,
+    F(NULL, rule, NUMBER, "%", NULL, .head = "rule"),
+    F(NULL, action, TEXT, "%", NULL, .name = kt_fault_action_name,
+      .head = "action"),
+    F(NULL, function, TEXT, "%", NULL, .head = "function"),
+    F(NULL, size, NUMBER, "%", NULL, .unit = MC_SIZE, .flags = MC_ZERO,
+      .head = "size"),
+    F(NULL, flags, HEX, "%", NULL, .head = "flags"),
+    F(NULL, chance, TEXT, "%", NULL, .name = kt_fault_chance_name,
+      .head = "chance"),
+    F(NULL, us, NUMBER, "%", NULL, .unit = MC_AGE, .head = "time"),
+    F(NULL, cpu, NUMBER, "%", NULL, .head = "cpu"),
+    MC_PUT(NULL, put_task, "%", NULL, .head = "task"),
+    F(NULL, cut, NUMBER, " cut", NULL, .flags = MC_IF_SET),
+    F(NULL, stack, FRAMES, " [%]", NULL, .when = shows_frames));
+
 static void print_record(McOut *out, const KtFaultRecord *r)
 {
     g_autofree char *command = kt_fault_command(r);
@@ -414,7 +446,8 @@ static void print_record(McOut *out, const KtFaultRecord *r)
     for (unsigned i = 0; i < KT_FAULT_ARGS; i++) {
         g_string_append_printf(args, "%s0x%" PRIx64, i ? " " : "", r->arg[i]);
     }
-    mc_print(out, &record_object, &(RecordRow) { *r, command, args->str });
+    mc_print(out, as_commands(out) ? &record_object : &record_table,
+             &(RecordRow) { *r, command, args->str });
 }
 
 /* ---- stacks ------------------------------------------------------------- */
@@ -532,6 +565,9 @@ static void print_log(McOut *out, const McArgs *args)
     }
     if (!n) {
         mc_remark(out, "no call was made to fail");
+    } else if (!out->whole) {
+        mc_remark(out, "-w prints the commands that make the same calls fail "
+                  "again");
     }
     remark_full(out, full);
 }

@@ -24,6 +24,7 @@
 #define MOST_LINES 4096
 
 #define BETWEEN "  "
+#define CUT " ..."
 
 /** struct Line - a row or another line; @cells: (nullable) of a row, as many as
  *  the table has columns; @text: another line, or what follows the cells */
@@ -164,6 +165,18 @@ static void end_line(McOut *o, GString *s)
     mc_out_put_line(o, s);
 }
 
+/* Cut a text of several words if it does not fit in a line of its own. */
+static void cut(GString *s)
+{
+    size_t len = MC_COLUMNS - strlen(CUT);
+
+    while (len && ((unsigned char)s->str[len] & 0xc0) == 0x80) {
+        len--;
+    }
+    g_string_truncate(s, len);
+    g_string_append(s, CUT);
+}
+
 /* Append a part of a row. It begins a line if it does not fit. */
 static void put_part(McOut *o, GString *s, const char *part)
 {
@@ -171,6 +184,11 @@ static void put_part(McOut *o, GString *s, const char *part)
         end_line(o, s);
         g_string_append(s, MC_INDENT);
         part += strspn(part, " ");
+        g_string_append(s, part);
+        if (s->len > MC_COLUMNS && strchr(part, ' ')) {
+            cut(s);
+        }
+        return;
     }
     g_string_append(s, part);
 }

@@ -517,7 +517,7 @@ def run_case(tap, label, w, case):
 
 def check_journal(guest, path):
     """`ka -f` prints what the VM printed."""
-    forms = 'fault log -n 0 -s', 'fault log -n 0 -s -j', 'fault log -n 3'
+    forms = ('fault log -n 0 -s', 'fault log -n 0 -s -j', 'fault log -n 3 -w')
     live = {line: guest.hmp_qmp('ka ' + line) for line in forms}
     program = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
     guest.qmp('quit')
@@ -588,7 +588,7 @@ def log_of_run(kernel):
             wait_stopped(guest)
             got = re.search(r'kf_calls: kmalloc ([.F]+)',
                             guest.hmp_qmp('ka log -n 0'))
-            return got[1], guest.hmp_qmp('ka fault log -n 0 -s')
+            return got[1], guest.hmp_qmp('ka fault log -n 0 -s -w')
 
 
 def icount(kernel):

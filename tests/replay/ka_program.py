@@ -553,7 +553,7 @@ def events_at_a_time():
 
 def faults_of_a_journal():
     """The log is in the journal, rules are not."""
-    status, text, err = ka('-f', journal, 'fault', 'log', '-s')
+    status, text, err = ka('-f', journal, 'fault', 'log', '-s', '-w')
     assert (status, err) == (0, ''), err
     for n, line in enumerate(text.splitlines(), 1):
         want = r"ka fault add kmalloc --if '\(size == 320\) && stackid == " \

@@ -129,7 +129,6 @@ static void run_events(Case *c, const char *script)
  * - of a command that asks for more, or for the form of another program;
  * - errors, which other programs print, too;
  * - lines of the guest's log, which are searched by their text;
- * - rules of faults, which are commands to copy;
  * - one word that is longer.
  */
 static bool may_be_long(const char *command, const char *line)
@@ -139,8 +138,7 @@ static bool may_be_long(const char *command, const char *line)
     return g_regex_match_simple(" -[a-z]*[vwxlj]|--format|^help|^export",
                                 command, 0, 0) ||
            g_str_has_prefix(line, "ka: ") ||
-           g_regex_match_simple("^(<[0-9]+>|[0-9: ]*ka fault add )|us log ",
-                                line, 0, 0) ||
+           g_regex_match_simple("^<[0-9]+>|us log ", line, 0, 0) ||
            !strchr(text, ' ');
 }
 

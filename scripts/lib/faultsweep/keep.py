@@ -37,7 +37,7 @@ def how_to_look(guest):
             f"-ex 'target remote {guest.path('gdb.sock')}' -ex bt",
             f"monitor:  socat - UNIX-CONNECT:{guest.path('monitor.sock')}",
             *(f'ka:       {ka} {what}' for what in (
-                'log -n 40', 'error -w', 'fault log -s', 'bt',
+                'log -n 40', 'error -w', 'fault log -s -w', 'bt',
                 'leak scan -w'))]
 
 

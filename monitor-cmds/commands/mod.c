@@ -38,14 +38,15 @@ static bool add_account(const KtAccountKey *key, const KtAccount *a,
     return true;
 }
 
-/* As ka top --by module: the module that has the first frame. */
+/* As ka top --by module: the first frame that is in a module says which. */
 static McTopTable *sum_up(const McOut *out)
 {
     McTopTable *sums = mc_top_new(out->ctx->tracer, mc_symbols(out->ctx),
                                   MC_BY_MODULE);
 
     kt_query_begin(sums->tracer);
-    kt_query_accounts(sums->tracer, NULL, KT_BY_CALLER, add_account, sums);
+    kt_query_accounts(sums->tracer, NULL, mc_by_account(MC_BY_MODULE),
+                      add_account, sums);
     kt_query_end(sums->tracer);
     return sums;
 }

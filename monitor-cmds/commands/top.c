@@ -109,14 +109,14 @@ static bool add_accounts(McTopTable *table, KtTracer *from, const char *point,
                          bool subtract)
 {
     Adding adding = { table, from, subtract };
-    KtBy by = table->by == MC_BY_MODULE ? KT_BY_CALLER : (KtBy)table->by;
     KtTotals totals;
     bool found;
 
     kt_query_begin(from);
     found = kt_query_totals(from, point, &totals);
     if (found) {
-        kt_query_accounts(from, point, by, add_account, &adding);
+        kt_query_accounts(from, point, mc_by_account(table->by), add_account,
+                          &adding);
         add_totals(table, &totals, subtract);
     }
     kt_query_end(from);

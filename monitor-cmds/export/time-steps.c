@@ -22,7 +22,7 @@ typedef struct Series {
 /**
  * struct McTimeSteps - all accounts over time
  * @series: of each KtBy: number of an account -> Series
- * @module_rank: Series of a caller -> the row of its module
+ * @module_rank: Series of a stack -> the row of its module
  * @step: the step of the events since the last pause
  * @cells: of all accounts
  */
@@ -249,7 +249,7 @@ static GHashTable *ranks_of(const McTopTable *table)
 /* Find the places of all accounts in the order of ka top. */
 static void rank(McTimeSteps *s, KtTracer *t, const GsKernel *kernel, McBy by)
 {
-    KtBy from = by == MC_BY_MODULE ? KT_BY_CALLER : (KtBy)by;
+    KtBy from = mc_by_account(by);
     g_autoptr(McTopTable) table = mc_top_new(t, kernel, by);
     g_autoptr(GHashTable) ranks = NULL;
     GHashTableIter it;
@@ -311,7 +311,7 @@ static void merge_cells(GArray *list)
 
 GArray *mc_time_steps_cells(const McTimeSteps *s, McBy by)
 {
-    KtBy from = by == MC_BY_MODULE ? KT_BY_CALLER : (KtBy)by;
+    KtBy from = mc_by_account(by);
     GArray *list = g_array_new(FALSE, FALSE, sizeof(McStepCell));
     GHashTableIter it;
     gpointer p;

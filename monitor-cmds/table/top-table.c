@@ -2,7 +2,7 @@
 /*
  * Tables of sums for ka top and ka diff, see top.h.
  *
- * Sums of modules are added up from those of callers. Lifetimes are counted in
+ * Sums of modules are added up from those of stacks. Lifetimes are counted in
  * classes, four for each power of two, so a median is right within an eighth:
  *
  *   ... [64, 80) [80, 96) [96, 112) [112, 128) [128, 160) [160, 192) ...
@@ -29,6 +29,11 @@ const char *mc_by_name(McBy by)
     };
 
     return by < MC_BY__COUNT ? names[by] : "?";
+}
+
+KtBy mc_by_account(McBy by)
+{
+    return by == MC_BY_MODULE ? KT_BY_STACK : (KtBy)by;
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -85,29 +90,46 @@ uint64_t mc_top_caller_number(uint64_t pc, uint32_t era)
     return pc ^ (uint64_t)era << 40;
 }
 
-/* Return the name of the caller's module. Equal names have the same pointer,
- * valid as long as the table. */
-static const char *module_of(McTopTable *t, const KtAccountKey *caller)
+/* Return the name of the module that a frame is in, "" if it is in the kernel,
+ * "?" if no symbol covers it. Equal names have the same pointer, valid as long
+ * as the table. */
+static const char *module_at(McTopTable *t, uint64_t pc, uint32_t era)
 {
-    uint64_t pc = caller->pc;
-    uint64_t number = mc_top_caller_number(pc, caller->era);
+    uint64_t number = mc_top_caller_number(pc, era);
     const char *name = g_hash_table_lookup(t->modules, &number);
     GsSymbol sym;
-    uint64_t *key;
 
-    if (name) {
-        return name;
+    if (!name) {
+        name = !gs_kernel_symbolize_at(t->kernel, pc - 1, era, &sym) ? "?" :
+               sym.module ? g_string_chunk_insert_const(t->names, sym.module) :
+                            "";
+        g_hash_table_insert(t->modules, g_memdup2(&number, sizeof(number)),
+                            (char *)name);
     }
-    name = "?";
-    if (pc && t->kernel &&
-        gs_kernel_symbolize_at(t->kernel, pc - 1, caller->era, &sym)) {
-        name = sym.module ? g_string_chunk_insert_const(t->names, sym.module)
-                          : "kernel";
-    }
-    key = g_new(uint64_t, 1);
-    *key = number;
-    g_hash_table_insert(t->modules, key, (char *)name);
     return name;
+}
+
+/* Return the name of the module that caused an allocation: that of the first
+ * frame that is not in the kernel. "?": no symbol covers that frame. */
+static const char *module_of(McTopTable *t, KtStackId stack)
+{
+    unsigned n = 0;
+    GsStop stop;
+    const uint64_t *pc;
+
+    if (!stack.v || !t->kernel) {
+        return "?";
+    }
+    pc = kt_tracer_stack(t->tracer, stack, &n, &stop);
+    for (unsigned i = 0; pc && i < n; i++) {
+        const char *name = module_at(
+            t, pc[i], kt_tracer_stack_era(t->tracer, stack).all);
+
+        if (*name) {
+            return name;
+        }
+    }
+    return pc && n ? "kernel" : "?";
 }
 
 static KtCacheId same_cache(KtTracer *t, KtTracer *from, KtCacheId id)
@@ -176,7 +198,8 @@ static uint64_t number_of(const McTopTable *t, const KtAccountKey *key,
 
 static McTopRow *row_at(McTopTable *t, const KtAccountKey *key, bool make)
 {
-    const char *module = t->by == MC_BY_MODULE ? module_of(t, key) : NULL;
+    const char *module = t->by == MC_BY_MODULE ? module_of(t, key->stack) :
+                                                NULL;
     uint64_t number = number_of(t, key, module);
     McTopRow *row = g_hash_table_lookup(t->rows, &number);
     uint64_t *copy;
@@ -201,10 +224,11 @@ const McTopRow *mc_top_row(McTopTable *t, const KtAccountKey *key)
 
 static KtAccountKey key_of_block(const McTopTable *t, const KtBlock *b)
 {
-    KtAccountKey key = { .by = (KtBy)t->by };
+    KtAccountKey key = { .by = mc_by_account(t->by) };
 
     switch (t->by) {
     case MC_BY_STACK:
+    case MC_BY_MODULE:
         key.stack = b->alloc_stack;
         break;
     case MC_BY_CACHE:

@@ -25,6 +25,8 @@ typedef enum McBy {
 } McBy;
 /** mc_by_name() - return (static) "caller" and so on */
 const char *mc_by_name(McBy by);
+/** mc_by_account() - return the accounts that such sums are added up from */
+KtBy mc_by_account(McBy by);
 
 typedef enum McTopId {
 #define MC_TOP(key, group, unit, help) MC_TOP_##key,
@@ -46,7 +48,8 @@ extern const McTopColumn mc_top_columns[MC_TOP__COUNT];
 
 /**
  * struct McTopRow - one row
- * @module: (borrowed) the module of MC_BY_MODULE
+ * @module: (borrowed) of MC_BY_MODULE: the module that caused it, "kernel",
+ *          or "?" if it is not known
  * @a: the amounts; in ka diff their differences, modulo 2^64
  * @peak_known, @cross_known: false if the row is counted from blocks
  * @ends: number of known lifetimes
@@ -81,7 +84,7 @@ typedef struct McTopTable {
     McBy by;
     bool diff;
     GHashTable *rows;       /* key as a number -> McTopRow */
-    GHashTable *modules;    /* mc_top_caller_number() -> name */
+    GHashTable *modules;    /* number of a frame -> name */
     GStringChunk *names;    /* names of modules, each once */
     McTopRow all;
     KtTotals totals;

@@ -48,6 +48,20 @@ void mc_print_block(McOut *o, const KtBlock *b);
 void mc_print_error(McOut *o, const KtError *e, const GsInstruction *insn);
 extern const McObject mc_error_object;
 
+/**
+ * mc_former_owner() - find the past life that a use after free belongs to
+ * @life: where to store it
+ *
+ * The access is of a module that is in no stack of the last life, so the last
+ * owner may be innocent. The life is the newest one that the module caused: the
+ * first frame in a module of its allocation or its free. Takes the tracer's
+ * lock.
+ *
+ * Returns: false if there is none: also if the access is not of a module, or
+ * the past life was evicted
+ */
+bool mc_former_owner(const McOut *o, const KtError *e, KtBlock *life);
+
 /* ---- event row ----------------------------------------------------------- */
 
 /** mc_print_event() - print an event; @b: (nullable) the block, for ka trace */

@@ -69,10 +69,11 @@ static const char *errno_name(unsigned code)
 }
 
 /** struct Row - @page_shift: log2 of the size of the kernel's pages, 0: not
- *  known */
+ *  known; @former: (nullable) the life of mc_former_owner() */
 typedef struct Row {
     McBlockRow b;
     const KtError *error;
+    const KtBlock *former;
     const GsInstruction *insn;
     unsigned page_shift;
 } Row;
@@ -105,6 +106,12 @@ MC_GETTER(error_code)
         g_snprintf(v->text, sizeof(v->text), "-%u", code);
     }
     v->s = v->text;
+    return true;
+}
+
+MC_GETTER(last_owner)
+{
+    v->s = "may-be-innocent";
     return true;
 }
 
@@ -251,6 +258,30 @@ static const McColumn error_columns[] = {
     MC_END
 };
 
+#define FORMER(key_, member_, look_, text_, help_, ...) \
+    MC_VIA(key_, Row, former, member_, look_, text_, help_, \
+           MC_IF(Row, former), __VA_ARGS__)
+
+static const McColumn former_columns[] = {
+    MC_GET("last_owner", get_last_owner, WORD, " last_owner=%",
+           "may-be-innocent: use-after-free errors by code of a module that "
+           "the last life of the block has nothing to do with, and a past "
+           "life has", MC_IF(Row, former)),
+    FORMER("former_alloc", alloc_stack, STACK, " former_alloc[%]",
+           "allocation stack of this past life, the newest one"),
+    FORMER("former_alloc_us", alloc_us, NUMBER, "@%us",
+           "guest microsecond of this allocation", .flags = MC_ZERO),
+    FORMER("former_free", free_stack, STACK, " former_free[%]",
+           "stack of the free that ended this life"),
+    FORMER("former_free_us", free_us, NUMBER, "@%us",
+           "guest microsecond of this free", .flags = MC_ZERO),
+    FORMER("former_pid", alloc_task, PID, " former_pid=%",
+           "task of this allocation", .flags = MC_V),
+    FORMER("former_comm", alloc_task, COMM, " former_comm=%",
+           "name of this task", .flags = MC_V),
+    MC_END
+};
+
 static const McColumn more_columns[] = {
     E("error_id", id, NUMBER, " error_id=%",
       "number of the error, in order of detection", .flags = MC_V),
@@ -277,7 +308,8 @@ static const McColumn more_columns[] = {
 const McObject mc_error_object = {
     "error", "an error, and the block as it was then",
     { kind_columns, mc_block_head_columns, error_columns,
-      mc_block_stack_columns, mc_block_more_columns, more_columns,
+      mc_block_stack_columns, former_columns, mc_block_more_columns,
+      more_columns,
       mc_identity_columns },
     .is_block = true,
 };
@@ -286,11 +318,13 @@ void mc_print_error(McOut *o, const KtError *e, const GsInstruction *insn)
 {
     g_autoptr(McIdentity) id =
         mc_prints_identity(o) ? mc_identity_of_error(o, e) : NULL;
+    KtBlock former;
+    bool has_former = mc_former_owner(o, e, &former);
 
     mc_print(o, &mc_error_object, &(Row) {
         .b = { .block = e->has_block ? &e->block : NULL, .va = e->va,
                .identity = id },
-        .error = e, .insn = insn,
+        .error = e, .insn = insn, .former = has_former ? &former : NULL,
         .page_shift = o->ctx->kernel_found ?
                       gs_kernel_page_shift(o->ctx->kernel) : 0 });
 }

@@ -264,8 +264,21 @@ static void print_neighbour(McOut *out, const KtError *e)
     }
 }
 
-/* Print what KASAN has no words for: another block that this may be an access
- * to, and how often it happened. */
+static void print_former_owner(McOut *out, const KtError *e)
+{
+    KtBlock life;
+
+    if (mc_former_owner(out, e, &life)) {
+        put_line(out, e, "%s", "");
+        put_line(out, e, "The last owner may be innocent. A former owner is of "
+                 "the module that made the access:");
+        print_track(out, e, "Allocated", life.alloc_task, life.alloc_stack);
+        print_track(out, e, "Freed", life.free_task, life.free_stack);
+    }
+}
+
+/* Print what KASAN has no words for: an owner and a block that this may be an
+ * access to as well, and how often it happened. */
 static void print_more(McOut *out, const KtError *e)
 {
     if (!kt_error_is_access(e->kind)) {
@@ -274,6 +287,7 @@ static void print_more(McOut *out, const KtError *e)
     if (e->access.has_neighbour) {
         print_neighbour(out, e);
     }
+    print_former_owner(out, e);
     if (e->access.count > 1) {
         put_line(out, e, "%" PRIu64 " accesses of this kind so far",
                  e->access.count);

@@ -42,6 +42,9 @@ static const Deed deeds[] = {
               "error_cpu", "error_hook" } },
     { "neighbour allocated", { "neighbour_alloc", "neighbour_us",
                                "neighbour_pid", "neighbour_comm" } },
+    { "former owner allocated", { "former_alloc", "former_alloc_us",
+                                  "former_pid", "former_comm" } },
+    { "former owner freed", { "former_free", "former_free_us" } },
 };
 
 /**

@@ -41,7 +41,7 @@ JsonObject *ka_json_parse(JsonParser *parser, const char *line, size_t len)
 
 static JsonNode *member(JsonObject *object, const char *key)
 {
-    return object ? json_object_get_member(object, key) : NULL;
+    return object && key ? json_object_get_member(object, key) : NULL;
 }
 
 const char *ka_json_text(JsonObject *object, const char *key)

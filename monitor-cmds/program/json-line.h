@@ -15,7 +15,7 @@
  *  nested too deep. */
 JsonObject *ka_json_parse(JsonParser *parser, const char *line, size_t len);
 /** ka_json_text() - return (borrowed) the text of a member, NULL if @object
- *  (nullable) has no such text. */
+ *  (nullable) has no such text. @key: (nullable) NULL: no member */
 const char *ka_json_text(JsonObject *object, const char *key);
 /** ka_json_number() - read the number of a member. Return false if @object has
  *  no such number. */

@@ -19,6 +19,11 @@ static const PartKeys part_keys[MC_CARD__COUNT] = {
                        "free_cpu", "free_hook" },
     [MC_CARD_ERROR] = { NULL, "error_stack", "error_us", "error_pid",
                         "error_comm", "error_cpu", "error_hook" },
+    [MC_CARD_FORMER_ALLOC] = { "the last owner may be innocent; a former owner "
+                               "allocated", "former_alloc", "former_alloc_us",
+                               "former_pid", "former_comm" },
+    [MC_CARD_FORMER_FREE] = { "the former owner freed", "former_free",
+                              "former_free_us" },
 };
 
 /* Return the number of the heading of a stack. */

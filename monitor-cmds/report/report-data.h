@@ -71,6 +71,8 @@ typedef enum McCardStack {
     MC_CARD_ALLOC,
     MC_CARD_FREE,
     MC_CARD_ERROR,
+    MC_CARD_FORMER_ALLOC,       /* of a former owner */
+    MC_CARD_FORMER_FREE,
     MC_CARD__COUNT
 } McCardStack;
 

@@ -148,7 +148,8 @@ def the_cards_are_ka_error():
             assert list(map(text, card['alt'])) == row['alt']
             assert text(card['address']) == row['error_va']
             for stack, key in zip(card['stacks'],
-                                  ('alloc', 'free', 'error_stack')):
+                                  ('alloc', 'free', 'error_stack',
+                                   'former_alloc', 'former_free')):
                 pcs = row.get(key)
                 assert (stack is None) == (pcs is None), (name, key)
                 if stack:

@@ -424,7 +424,14 @@ EMPTY_TEST(test_text_hostile, "/format/text-of-hostile-names")
     }
 }
 
-EMPTY_TEST(test_json_keys, "/format/json-has-every-key")
+TEST_IN(g_autoptr(TestWorld), TestWorld *w,
+        test_world_new("symbol va=ffffffff81000000 name=_stext\n"
+                       "symbol va=ffffffff81001000 name=_etext\n"
+                       "module va=ffffffffc0100000 name=one "
+                       "base=ffffffffc0000000 size=1000\n"
+                       "modsym va=ffffffffc0000000 name=one_take\n"
+                       "load va=ffffffffc0100000\n"),
+        test_json_keys, "/format/json-has-every-key")
 {
     g_autofree char *text = NULL;
 
@@ -438,9 +445,13 @@ EMPTY_TEST(test_json_keys, "/format/json-has-every-key")
                       "free va=4000 size=4000 family=pages flags=10 us=9\n"
                       "destroy va=9000 cache=old us=10\n"
                       "alloc va=ff0 size=10\naccess va=1000 size=8\n"
-                      "access va=fef size=1 flags=4\n");
+                      "access va=fef size=1 flags=4\n"
+                      "alloc va=5000 size=10 us=11 stack=ffffffffc0000010\n"
+                      "free va=5000 us=12\nalloc va=5000 size=10 us=13\n"
+                      "free va=5000 us=14\n"
+                      "access va=5000 size=1 us=15 stack=ffffffffc0000020\n");
     text = test_world_run(w, "error -j -v", NULL);
-    for (unsigned i = 1; mc_error_object.columns[i]; i++) {
+    for (unsigned i = 1; i < MC_SETS && mc_error_object.columns[i]; i++) {
         for (const McColumn *c = mc_error_object.columns[i]; c->key; c++) {
             g_autofree char *key = g_strdup_printf("\"%s\":", c->key);
 

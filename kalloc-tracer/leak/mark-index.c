@@ -283,7 +283,8 @@ static const KtExtent *find_near(const KtMarkIndex *ix, const Page *p,
             return e;
         }
         if (va > e->va) {
-            if (++e == end || va < e->va) {
+            e++;
+            if (e == end || va < e->va) {
                 return NULL;
             }
         } else if (e == first) {

@@ -466,8 +466,12 @@ static bool space_by_vmcoreinfo(const KtObjects *o, Space *space)
 /* Read the vmalloc space from variables of x86-64. */
 static bool space_by_variables(const KtObjects *o, Space *space)
 {
-    return read_variable(o, "vmalloc_base", &space->lo) &&
-           read_variable(o, "vmemmap_base", &space->hi) && space->hi--;
+    if (!read_variable(o, "vmalloc_base", &space->lo) ||
+        !read_variable(o, "vmemmap_base", &space->hi) || !space->hi) {
+        return false;
+    }
+    space->hi--;
+    return true;
 }
 
 static bool find_space(const KtObjects *o, Space *space)

@@ -31,7 +31,11 @@ struct KtReplayIds {
 
 static bool may_define(KtReplayIds *ids)
 {
-    return ids->left && ids->left--;
+    if (!ids->left) {
+        return false;
+    }
+    ids->left--;
+    return true;
 }
 
 static bool set_id(GArray *map, uint32_t theirs, uint32_t ours)

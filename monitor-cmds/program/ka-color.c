@@ -112,11 +112,19 @@ static void put_frame(GString *to, const char *text)
     }
 }
 
+/* Return the length of the margin "> +8" of the block that was asked for. */
+static size_t margin_length(const char *line)
+{
+    const char *end = line[0] == '>' && line[1] == ' ' ? strchr(line + 2, ' ') :
+                                                         line;
+
+    return end ? (size_t)(end - line) : strlen(line);
+}
+
 /* Append a line, without its newline. */
 static void put_line(GString *to, const char *line)
 {
-    size_t indent = g_str_has_prefix(line, "> ") ? 2 + strcspn(line + 2, " ") :
-                                                   0;
+    size_t indent = margin_length(line);
     size_t len;
 
     line += put_kind(to, line);

@@ -54,6 +54,31 @@ void kt_struct_copy(const KtObjects *o, const GsStruct *s, uint64_t va,
 void kt_struct_copy_clear(KtStructCopy *copy);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(KtStructCopy, kt_struct_copy_clear)
 
+/* ---- names of objects ---------------------------------------------------- */
+
+#define KT_OBJECT_NAME_MAX 255u
+
+/**
+ * kt_object_name() - read the name of an object, such as of a dentry
+ * @type: its struct, with or without "struct "
+ * @va: its address
+ * @name: of KT_OBJECT_NAME_MAX + 1 bytes; untrusted
+ *
+ * Returns: false if such objects have no name (objects/object-names.def), or it
+ * is empty or cannot be read.
+ */
+bool kt_object_name(const KtObjects *o, const char *type, uint64_t va,
+                    char *name);
+/**
+ * kt_pointer_name() - read the name that a pointer leads to: that of the
+ *                     object, or the text of a pointer to char, if it can be
+ *                     printed
+ * @ctype: its type in C: "struct dentry *", "const char *"
+ * @va: its value
+ */
+bool kt_pointer_name(const KtObjects *o, const char *ctype, uint64_t va,
+                     char *name);
+
 /* ---- members that ka reads ----------------------------------------------- */
 /* Which members of the kernel's structs ka reads, and where this kernel has
  * them. The rows are in layout/members.def. */

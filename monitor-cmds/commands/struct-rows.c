@@ -6,6 +6,7 @@
  *     +50   | f_pipe          u64                              8
  *     +18:3 high              unsigned int                5 bits
  *     +20   private_data      void * 0xffff8beb81b72d80 ! +0 F ffff8beb81b72d80
+ *     +30   f_path.dentry     struct dentry * 0xffff8beb81b72e00 "passwd"
  *     offset member           type, and size or value
  */
 #include "monitor-cmds/commands/commands.h"
@@ -13,10 +14,11 @@
 #define NAME_WIDTH_MAX  44
 #define TYPE_WIDTH_MAX  40
 
-/* A member; the texts are owned. @note: what its words lead to, with marks */
+/* A member; the texts are owned. @called: (nullable) the name of what its value
+ * leads to; @note: what its words lead to, with marks */
 typedef struct Row {
     GsMember m;
-    char *path, *type, *value;
+    char *path, *type, *value, *called;
     char *shown_path;
     char *note[2];
     bool freed[2];
@@ -30,6 +32,7 @@ static void row_free(void *opaque)
     g_free(row->shown_path);
     g_free(row->type);
     g_free(row->value);
+    g_free(row->called);
     g_free(row->note[0]);
     g_free(row->note[1]);
     g_free(row);
@@ -48,6 +51,19 @@ void mc_struct_rows_deinit(McStructRows *r)
     g_ptr_array_unref(r->row);
 }
 
+/* (owned) The name of what a pointer leads to, NULL if it has none, or if
+ * another member of a union may be meant. */
+static char *name_behind(const McStructRows *r, const GsMember *m)
+{
+    const KtObjects o = { r->out->ctx->tracer, mc_symbols(r->out->ctx),
+                          r->out->ctx->vm };
+    char name[KT_OBJECT_NAME_MAX + 1];
+
+    return r->values && m->n_words == 1 && !m->overlaps &&
+           kt_pointer_name(&o, m->type, m->word[0], name) ? g_strdup(name) :
+                                                            NULL;
+}
+
 /* What has no name is no row in text: its members are. */
 void mc_struct_rows_add(const GsMember *m, void *opaque)
 {
@@ -64,6 +80,7 @@ void mc_struct_rows_add(const GsMember *m, void *opaque)
     row->shown_path = g_strconcat(m->overlaps ? "| " : "", m->path, NULL);
     row->type = g_strdup(m->type);
     row->value = g_strdup(m->value);
+    row->called = name_behind(r, m);
     for (unsigned i = 0; i < m->n_words; i++) {
         if (!i || m->word[1] != m->word[0]) {
             row->note[i] = mc_pointer_note(r->out, m->word[i],
@@ -100,6 +117,13 @@ MC_GETTER(one)
 {
     v->u = 1;
     return true;
+}
+
+static void put_name(McOut *o, GString *s, const void *of, bool json)
+{
+    const char *name = row_of(of)->called;
+
+    gs_value_print_text(s, name, strlen(name) + 1);
 }
 
 /* Append what the words lead to. */
@@ -153,6 +177,9 @@ static const McColumn value_columns[] = {
     MC_KEY("number", Row, m.number, NUMBER, NULL,
            "of a number, as 64 bits with the sign extended",
            MC_IF(Row, m.has_number)),
+    MC_COLUMN(Row, called, TEXT, NULL,
+              "name of what a pointer leads to: of a dentry, a device ..., or "
+              "the text of a pointer to char", .flags = MC_OMIT),
     MC_GET("leads_to", get_leads_to, TEXT, NULL, "what a pointer leads to",
            .flags = MC_OMIT),
     MC_GET("freed", get_one, NUMBER, NULL, "1 if that is a freed block",
@@ -161,6 +188,7 @@ static const McColumn value_columns[] = {
 };
 static const McColumn shown_value_columns[] = {
     MC_KEY(NULL, Row, value, TEXT, " %", NULL),
+    MC_PUT(NULL, put_name, " %", NULL, MC_IF(Row, called)),
     MC_PUT(NULL, put_notes, "%", NULL),
     MC_END
 };

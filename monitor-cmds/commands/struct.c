@@ -16,9 +16,9 @@
 /* ---- rows ---------------------------------------------------------------- */
 
 /** struct HeadRow - what is before the members. @cpu: -1 if none is meant;
- *  @block: (nullable) what contains @va */
+ *  @block: (nullable) what contains @va; @called: (nullable) its name */
 typedef struct HeadRow {
-    const char *name, *ctype, *types, *block;
+    const char *name, *ctype, *types, *block, *called;
     uint32_t size, offset;
     uint64_t va;
     int64_t cpu;
@@ -42,6 +42,8 @@ static const McColumn va_columns[] = {
     MC_COLUMN(HeadRow, va, HEX, NULL, "address of the object"),
     MC_COLUMN(HeadRow, cpu, NUMBER, NULL, "whose per-CPU memory it is",
               .flags = MC_MOST | MC_OMIT),
+    MC_COLUMN(HeadRow, called, TEXT, NULL,
+              "name of the object, such as of a dentry", .flags = MC_OMIT),
     MC_COLUMN(HeadRow, block, TEXT, NULL, "what contains va",
               .flags = MC_OMIT),
     MC_END
@@ -188,16 +190,23 @@ static void print_head(const Look *l, uint64_t va, const KtStructCopy *copy)
     g_autofree char *note = copy->has_block ?
                             mc_block_note(l->out, &copy->block, va) : NULL;
     g_autoptr(GString) text = g_string_new(l->args->name);
+    char called[KT_OBJECT_NAME_MAX + 1];
+    bool has_name = kt_object_name(&l->o, gs_struct_type(l->s), va, called);
     HeadRow row = {
         .name = l->args->name, .ctype = gs_struct_type(l->s),
         .size = gs_struct_size(l->s), .types = gs_struct_source(l->s),
         .va = va, .cpu = l->cpu, .block = note,
+        .called = has_name ? called : NULL,
     };
 
     if (l->cpu >= 0) {
         g_string_append_printf(text, " cpu %" PRId64, l->cpu);
     }
     g_string_append_printf(text, " %016" PRIx64, va);
+    if (has_name) {
+        g_string_append_c(text, ' ');
+        gs_value_print_text(text, called, strlen(called) + 1);
+    }
     if (note) {
         g_string_append_printf(text, " %c %s", copy->block.state ==
                                KT_BLOCK_FREED ? '!' : '>', note);

@@ -8,6 +8,8 @@
  */
 #include "monitor-cmds/commands/commands.h"
 
+#include <string.h>
+
 /* ---- blocks -------------------------------------------------------------- */
 
 static void put_cache(const KtAddress *w, KtCacheId id, GString *out)
@@ -38,6 +40,28 @@ static bool from_block(const KtAddress *w, GString *out)
     if (b->state == KT_BLOCK_FREED) {
         g_string_append_printf(out, " free@%" PRIu64 "us", b->free_us);
     }
+    return true;
+}
+
+/* The name of the live object in the block, if its type is sure. */
+static bool from_name(const KtAddress *w, GString *out)
+{
+    g_autoptr(GArray) types = NULL;
+    char name[KT_OBJECT_NAME_MAX + 1];
+    const KtBlockType *type;
+
+    if (!w->has_block || w->block.state != KT_BLOCK_ALLOCATED) {
+        return false;
+    }
+    types = kt_block_types(&w->o, &w->block);
+    type = types->len ? &g_array_index(types, KtBlockType, 0) : NULL;
+    if (!type || !type->sure ||
+        !kt_object_name(&w->o, type->name, w->block.va, name)) {
+        return false;
+    }
+    mc_put_word(out, type->name);
+    g_string_append_c(out, ' ');
+    gs_value_print_text(out, name, strlen(name) + 1);
     return true;
 }
 
@@ -355,6 +379,7 @@ static bool from_kmem_cache(const KtAddress *w, GString *out)
  * struct; such a fact is found without a search. */
 #define SOURCES \
     SOURCE(block, false, "the block that contains it") \
+    SOURCE(name, false, "type and name of the object in the block") \
     SOURCE(past, false, "number of past lives") \
     SOURCE(kmem_cache, false, "a kmem_cache") \
     SOURCE(task_stack, false, "the task whose stack contains it") \

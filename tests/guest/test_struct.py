@@ -336,6 +336,18 @@ def same_elements(row, obj):
     return ours == [plain(obj[first + i]) for i in range(len(ours))]
 
 
+# Type -> the name of an object of it; @at(type, address) is another object.
+NAMES = {
+    'dentry': lambda o, at: o.d_name.name.string_(),
+    'file': lambda o, at: at('dentry', o.f_path.dentry).d_name.name.string_(),
+    'kernfs_node': lambda o, at: o.name.string_(),
+    'task_struct': lambda o, at: o.comm.string_(),
+    'super_block': lambda o, at: o.s_id.string_(),
+    'file_system_type': lambda o, at: o.name.string_(),
+}
+CHARS = 'char', 'const char', 'unsigned char', 'const unsigned char'
+
+
 def same(row, root):
     value, path = row['value'], row['member']
     if value.startswith('{'):
@@ -360,7 +372,7 @@ class Oracle:
     def __init__(self, guest, program, types):
         self.guest, self.types = guest, types
         self.program, self.drgn = program, DrgnTypes(program, types)
-        self.compared = 0
+        self.compared = self.names = 0
 
     def ask(self, command):
         return [json.loads(line) for line in
@@ -373,6 +385,7 @@ class Oracle:
         rows = self.ask(command or f'struct {name} {va:x} --zero -j')
         end, = (r for r in rows if r.get('type') == 'struct_end')
         members = [r for r in rows if r.get('type') == 'member']
+        self.check_name(name, root, rows[0])
         assert not end['unreadable'] and not end['cut'], end
         assert end['shown'] == len(members) > 0, end
         self.compared += len(members)
@@ -381,7 +394,33 @@ class Oracle:
         for bit, _, size, member in self.types.members(i):
             assert member in names or not size or bit // 8 > last or \
                 end['behind'], f'{name} at {va:x}: no {member}'
-        return [(f'{name} at {va:x}', r) for r in members if not same(r, root)]
+        return [(f'{name} at {va:x}', r) for r in members
+                if not same(r, root) or not self.same_name(r, root)]
+
+    def at(self, name, pointer):
+        i, = self.types.named[name][:1]
+        return drgn.Object(self.program, self.drgn.get(i),
+                           address=pointer.value_())
+
+    def check_name(self, name, root, head):
+        """Compare the name of the object itself."""
+        if name in NAMES and NAMES[name](root, self.at):
+            assert head['called'].encode() == NAMES[name](root, self.at), head
+            self.names += 1
+
+    def same_name(self, row, root):
+        """Is the name of what a pointer leads to right? ka knows more types."""
+        if 'called' not in row:
+            return True
+        obj = follow(root, next(ends_of(row['member'])))
+        to = obj.type_.type
+        tag, name = getattr(to, 'tag', None), None
+        if to.type_name() in CHARS:
+            name = obj.string_()[:255]
+        elif tag in NAMES:
+            name = NAMES[tag](self.at(tag, obj), self.at)
+        self.names += name is not None
+        return name is None or row['called'].encode() == name
 
     def blocks(self, cache):
         return [r for r in self.ask(f'--cache {cache} --state A -j -n 400')
@@ -445,7 +484,9 @@ def check_values(tap, label, look, short):
             left -= n
             counts[cache] = n
         n = sum(counts.values())
-        tap.note(f'{label}: {n} blocks, {look.compared} members in all')
+        tap.note(f'{label}: {n} blocks, {look.compared} members and '
+                 f'{look.names} names in all')
+        assert look.names, 'no object has a name'
         assert n >= (SHORT_BLOCKS if short else RANDOM_BLOCKS) // 2, counts
 
 

@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* Modules that lay at an address before, of which a line tells. */
+#define MOST_FORMER 8
+
 /* ---- blocks -------------------------------------------------------------- */
 
 static void put_cache(const KtAddress *w, KtCacheId id, GString *out)
@@ -93,6 +96,54 @@ static void put_symbol(const KtAddress *w, const GsSymbol *sym, GString *out)
     g_string_append_printf(out, "+0x%" PRIx64, w->va - sym->va);
 }
 
+/** struct Unload - an unload of module @name. @skip: newer ones of this name
+ *  that are still to be passed over; @found: (out) @report is that unload */
+typedef struct Unload {
+    const char *name;
+    unsigned n, skip;
+    bool found;
+    KtModuleReport report;
+} Unload;
+
+static bool count_unload(const KtModuleReport *r, void *opaque)
+{
+    Unload *u = opaque;
+
+    u->n += !strcmp(r->name, u->name);
+    return true;
+}
+
+/* Reports come in order, the oldest first. */
+static bool find_unload(const KtModuleReport *r, void *opaque)
+{
+    Unload *u = opaque;
+
+    if (!strcmp(r->name, u->name) && u->n-- == u->skip + 1) {
+        u->found = true;
+        u->report = *r;
+    }
+    return !u->found;
+}
+
+/* Append when a module was loaded and unloaded. @newer: newer unloads of this
+ * name that were told of. */
+static void put_stay(const KtAddress *w, const char *name, unsigned newer,
+                     GString *out)
+{
+    Unload u = { .name = name, .skip = newer };
+
+    kt_query_begin(w->o.tracer);
+    kt_query_modules(w->o.tracer, count_unload, &u);
+    kt_query_modules(w->o.tracer, find_unload, &u);
+    kt_query_end(w->o.tracer);
+    if (u.found && u.report.loaded_us) {
+        g_string_append_printf(out, " @%" PRIu64 "us", u.report.loaded_us);
+    }
+    if (u.found) {
+        g_string_append_printf(out, " to @%" PRIu64 "us", u.report.us);
+    }
+}
+
 static bool from_module(const KtAddress *w, GString *out)
 {
     GsModule mod;
@@ -103,11 +154,47 @@ static bool from_module(const KtAddress *w, GString *out)
     }
     g_string_append(out, mod.live ? "module " : "unloaded module ");
     mc_put_word(out, mod.name);
+    if (!mod.live) {
+        put_stay(w, mod.name, 0, out);
+    }
     if (gs_kernel_symbolize(w->o.kernel, w->va, &sym)) {
         g_string_append_c(out, ' ');
         put_symbol(w, &sym, out);
     }
     return true;
+}
+
+/* Modules that lay there before the one that does, or did last; the newest
+ * first. */
+static bool from_former_modules(const KtAddress *w, GString *out)
+{
+    g_autoptr(GHashTable) told = g_hash_table_new(g_str_hash, g_str_equal);
+    const GsKernel *k = w->o.kernel;
+    uint32_t load = k ? gs_kernel_load_at(k, w->va + 1, GS_ERA_NOW) : 0;
+    GsModule last;
+    GsSymbol sym;
+
+    if (load && gs_kernel_module_at(k, w->va, &last) && !last.live) {
+        g_hash_table_insert(told, (char *)last.name, GUINT_TO_POINTER(1));
+    }
+    for (unsigned i = 0; load && i < MOST_FORMER; i++) {
+        unsigned newer;
+
+        load = gs_kernel_load_at(k, w->va + 1, load - 1);
+        if (!load || !gs_kernel_symbolize_at(k, w->va, load, &sym) ||
+            !sym.module) {
+            break;
+        }
+        newer = GPOINTER_TO_UINT(g_hash_table_lookup(told, sym.module));
+        g_string_append(out, i ? ", " : "before it module ");
+        mc_put_word(out, sym.module);
+        put_stay(w, sym.module, newer, out);
+        g_hash_table_insert(told, (char *)sym.module,
+                            GUINT_TO_POINTER(newer + 1));
+        g_string_append_c(out, ' ');
+        put_symbol(w, &sym, out);
+    }
+    return out->len;
 }
 
 static bool from_kernel(const KtAddress *w, GString *out)
@@ -388,6 +475,7 @@ static bool from_kmem_cache(const KtAddress *w, GString *out)
     SOURCE(percpu, true, "per-CPU memory") \
     SOURCE(slab, false, "the slab that contains it") \
     SOURCE(module, true, "code or data of a module") \
+    SOURCE(former_modules, false, "unloaded modules that lay there before") \
     SOURCE(kernel, true, "code or data of the kernel") \
     SOURCE(struct_page, true, "a struct page") \
     SOURCE(direct_map, false, "the direct map") \

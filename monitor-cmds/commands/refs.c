@@ -17,6 +17,7 @@
  * @b: the block that contains the word, if one does
  * @r: the word
  * @ref, @ref_at: where in the block in question it points to
+ * @module: (nullable) that caused the block that contains the word
  * @member: (nullable) which contains the word; @symbol: (nullable) the same of
  *          a word outside of blocks
  */
@@ -25,7 +26,7 @@ typedef struct RefRow {
     const KtRef *r;
     const char *ref;
     uint64_t ref_at;
-    const char *member, *symbol;
+    const char *module, *member, *symbol;
 } RefRow;
 
 static const McColumn block_columns[] = {
@@ -37,6 +38,9 @@ static const McColumn block_columns[] = {
               "points"),
     MC_KEY("ref_member", RefRow, member, WORD, " %]",
            "member of this block's type that contains the word"),
+    MC_KEY("ref_module", RefRow, module, WORD, " ref_module=%",
+           "module that caused this block: the first frame in one",
+           .flags = MC_OMIT),
     MC_END
 };
 static const McObject block_object = {
@@ -90,7 +94,8 @@ MC_OBJECTS(mc_refs_objects, &block_object, &word_object, &sum_object);
 
 static void print_ref(McOut *out, const KtRef *r, uint64_t lo)
 {
-    g_autofree char *name = NULL;
+    McStack stack = mc_stack(out->ctx->tracer, r->owner.alloc_stack);
+    g_autofree char *name = NULL, *module = NULL;
     RefRow row = {
         .r = r, .ref_at = r->value - lo,
         .ref = r->value == lo ? "start" : "interior",
@@ -100,7 +105,9 @@ static void print_ref(McOut *out, const KtRef *r, uint64_t lo)
         uint64_t off = r->va - r->owner.va;
 
         name = mc_ref_member(out, &r->owner, off);
+        module = g_strdup(mc_stack_module(mc_symbols(out->ctx), &stack));
         row.member = name;
+        row.module = module;
         row.b = (McBlockRow) { .block = &r->owner, .hit = true,
                                .offset = off };
         mc_print(out, &block_object, &row);

@@ -137,6 +137,10 @@ McFrame mc_caller(const McStack *s);
 /** mc_frame_symbol() - find the function of a frame by the names of its time.
  *  @k: (nullable) NULL: nothing is found */
 bool mc_frame_symbol(const GsKernel *k, const McFrame *f, GsSymbol *out);
+/** mc_stack_module() - return (borrowed until the modules change) the module
+ *  that caused what the stack is of: that of the first frame that is in one;
+ *  NULL: none is, or @k is NULL */
+const char *mc_stack_module(const GsKernel *k, const McStack *stack);
 /** mc_frame_at() - return the address by which a line of source is looked up:
  *  of a call its last byte, which is before the return address. @k: (nullable)
  *  as above */

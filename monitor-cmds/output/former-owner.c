@@ -15,21 +15,6 @@
 
 #define MOST_LIVES 1024
 
-/* Return (borrowed) the name of the module of the first frame that is in one,
- * NULL if none is. */
-static const char *first_module(const GsKernel *k, const McStack *stack)
-{
-    for (unsigned i = 0; i < stack->n; i++) {
-        McFrame frame = mc_frame(stack, i);
-        GsSymbol sym;
-
-        if (mc_frame_symbol(k, &frame, &sym) && sym.module) {
-            return sym.module;
-        }
-    }
-    return NULL;
-}
-
 static bool has_module(const GsKernel *k, const McStack *stack,
                        const char *name)
 {
@@ -48,7 +33,7 @@ static bool has_module(const GsKernel *k, const McStack *stack,
 static bool is_of_module(const GsKernel *k, const McStack *stack,
                          const char *name)
 {
-    return !g_strcmp0(first_module(k, stack), name);
+    return !g_strcmp0(mc_stack_module(k, stack), name);
 }
 
 /** struct Lives - @lives: of KtBlock, past lives of the memory of @last, the
@@ -97,7 +82,7 @@ static char *module_of_access(const McOut *o, const KtError *e)
     McStack access = mc_stack(o->ctx->tracer, e->stack);
 
     access.exact = true;
-    return k ? g_strdup(first_module(k, &access)) : NULL;
+    return k ? g_strdup(mc_stack_module(k, &access)) : NULL;
 }
 
 bool mc_former_owner(const McOut *o, const KtError *e, KtBlock *life)

@@ -90,3 +90,16 @@ const McFrameName *mc_frame_name(McOut *o, const McFrame *f)
     }
     return n;
 }
+
+const char *mc_stack_module(const GsKernel *k, const McStack *stack)
+{
+    for (unsigned i = 0; k && i < stack->n; i++) {
+        McFrame frame = mc_frame(stack, i);
+        GsSymbol sym;
+
+        if (mc_frame_symbol(k, &frame, &sym) && sym.module) {
+            return sym.module;
+        }
+    }
+    return NULL;
+}

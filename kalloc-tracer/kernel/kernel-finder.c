@@ -513,6 +513,11 @@ bool kt_finder_gives_up(KtFinder *f)
     return now;
 }
 
+bool kt_finder_has_tried(const KtFinder *f)
+{
+    return __atomic_load_n(&f->tries, __ATOMIC_RELAXED);
+}
+
 const char *kt_finder_why_not(const KtFinder *f)
 {
     return f->err ? f->err->message : NULL;

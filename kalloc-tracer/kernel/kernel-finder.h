@@ -127,6 +127,9 @@ bool kt_finder_restart(KtFinder *f, bool after_kexec);
  *  after kt_finder_try(), in its thread. */
 bool kt_finder_gives_up(KtFinder *f);
 
+/** kt_finder_has_tried() - return false if no block has run where a kernel's
+ *  code may be. Any thread. */
+bool kt_finder_has_tried(const KtFinder *f);
 /** kt_finder_why_not() - return (borrowed, nullable) the error of the last try
  *  to read a kernel from memory. */
 const char *kt_finder_why_not(const KtFinder *f);

@@ -87,6 +87,12 @@ static char *why_no_kernel(const Plugin *p)
     if (p->why_no_kernel) {
         return g_strdup(p->why_no_kernel);
     }
+    if (p->finder && !kt_finder_has_tried(p->finder)) {
+        return g_strdup("no kernel was recognised: no code has run where a "
+                        "64-bit kernel is. The guest is in its firmware or "
+                        "boot loader, or its kernel has 32 bits, which ka "
+                        "does not trace");
+    }
     return g_strdup_printf("no kernel was recognised in the guest's memory: "
                            "add kernel=FILE to the plugin's options%s%s%s",
                            why_not ? " (" : "", why_not ? why_not : "",

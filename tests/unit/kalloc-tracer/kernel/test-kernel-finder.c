@@ -148,8 +148,10 @@ FINDER_TEST(user_and_module_addresses_are_not_looked_at,
 FINDER_TEST(says_why_not, "/find/says-why-not")
 {
     g_assert_null(kt_finder_why_not(f));
+    g_assert_false(kt_finder_has_tried(f));
     map_nothing_known();
     g_assert_null(look(f, BASE).k);
+    g_assert_true(kt_finder_has_tried(f));
     g_assert_nonnull(strstr(kt_finder_why_not(f), "kallsyms"));
     g_assert_nonnull(strstr(kt_finder_why_not(f), "ffffffff9ae00000"));
     clear_memory();

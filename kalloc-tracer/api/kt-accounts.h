@@ -44,7 +44,9 @@ typedef struct KtAccount {
 } KtAccount;
 G_STATIC_ASSERT(sizeof(KtAccount) == 64);
 
-/** struct KtAccountKey - whose account it is; @by says which fields are set */
+/** struct KtAccountKey - whose account it is; @by says which fields are set.
+ *  @backing: STACK and CACHE: of page blocks that other layers got for their
+ *  own blocks. They are in no sum; docs/accounts.md has the rule */
 typedef struct KtAccountKey {
     KtBy by;
     uint64_t pc;            /* CALLER; 0: there was no backtrace */
@@ -52,13 +54,14 @@ typedef struct KtAccountKey {
     KtStackId stack;
     KtCacheId cache;        /* CACHE; 0: none, @layer is set */
     KtLayer layer;
+    bool backing;
     KtTaskId task;
     uint64_t lo, hi;        /* SIZE: least and greatest size of the class */
 } KtAccountKey;
 
 /**
  * struct KtTotals - sums of all accounts
- * @sum: of everything
+ * @sum: of everything but backing blocks
  * @us: time of the newest event
  * @resizes, @grown, @shrunk: krealloc in place: calls, and bytes by which the
  *          requested size grew or shrank. @sum has grown bytes in asked, and
@@ -69,6 +72,10 @@ typedef struct KtAccountKey {
  * @splits: parts of page blocks that count as allocations, because the other
  *          parts were freed
  * @stray: frees without a recorded allocation
+ * @backing_blocks, @backing: live page blocks that are not in @sum, because
+ *          blocks of other layers lie in them, and their bytes
+ * @backing_unknown: backtraces that allocated pages, when it was not known
+ *          whether these are for blocks of other layers; they are in @sum
  */
 typedef struct KtTotals {
     KtAccount sum;
@@ -77,7 +84,21 @@ typedef struct KtTotals {
     uint64_t lost, lost_asked, lost_reserved;
     uint64_t splits;
     uint64_t stray;
+    uint64_t backing_blocks, backing, backing_unknown;
 } KtTotals;
+
+/**
+ * kt_tracer_find_backing() - Learn from a kernel which code allocates pages for
+ * other allocators
+ * @k: (borrowed for the call, nullable) NULL: not known any more
+ *
+ * From now on sums leave out what that code allocates; docs/accounts.md. After
+ * a reset it is not known. Takes the tracer's lock.
+ */
+void kt_tracer_find_backing(KtTracer *t, const GsKernel *k);
+/** kt_query_is_backing() - return true if no sum has the block, because blocks
+ *  of other layers lie in it. */
+bool kt_query_is_backing(KtTracer *t, const KtBlock *b);
 
 /** Called for each account; false ends the query. */
 typedef bool (*KtAccountFn)(const KtAccountKey *key, const KtAccount *a,

@@ -19,11 +19,6 @@
 
 typedef struct KtTracer KtTracer;
 
-/** struct KtCodeRange - addresses of code, both inclusive */
-typedef struct KtCodeRange {
-    uint64_t lo, hi;
-} KtCodeRange;
-
 /**
  * struct KtBlockSpec - conditions; what is not set, any block meets
  * @task: (nullable) a pattern for a task's name; unused if @has_pid

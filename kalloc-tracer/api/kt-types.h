@@ -83,6 +83,11 @@ typedef enum KtMemoryPart {
 const char *kt_memory_part_name(KtMemoryPart part);
 const char *kt_memory_part_help(KtMemoryPart part);
 
+/** struct KtCodeRange - addresses of code, both inclusive */
+typedef struct KtCodeRange {
+    uint64_t lo, hi;
+} KtCodeRange;
+
 /** kt_name_matches() - return true if @pattern matches all of @name: * any
  *  bytes, ? one byte. Needs time of at most the product of both lengths. */
 bool kt_name_matches(const char *pattern, const char *name);

@@ -111,6 +111,9 @@ KtBoot *kt_capture_new_boot(KtCapture *c)
                     kt_printk_log_new(k, c->shared.tracer) : NULL;
     resolve_hooks(c, boot, NULL);
     kt_budget_set(budget, KT_MEM_KERNEL, gs_kernel_bytes(k));
+    if (boot->pages) {
+        kt_tracer_find_backing(c->shared.tracer, k);
+    }
     kt_tracer_save_kernel(c->shared.tracer, k, true);
     return boot;
 }

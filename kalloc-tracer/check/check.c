@@ -214,7 +214,7 @@ void kt_check_whole(KtExam *x)
     kt_index_set_init(&x->recs, b->rec.used);
     kt_index_set_init(&x->ends, b->end.used);
     kt_index_set_init(&x->rcus, b->rcu.used);
-    kt_accounts_init(&x->recount, NULL, x->m->accounts.stacks);
+    kt_accounts_init_recount(&x->recount, &x->m->accounts);
     for (unsigned i = 0; i < KT_MAP__COUNT; i++) {
         check_map(x, i);
     }

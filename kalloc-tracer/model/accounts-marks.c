@@ -2,7 +2,8 @@
 /*
  * Accounts compared with a recount of the map: see accounts.h.
  *
- * The recount is a second KtAccounts, made by walking the live blocks. The
+ * The recount is a second KtAccounts, made by walking the live blocks. It takes
+ * from the first one which stacks allocate backing blocks. The
  * self-check reports the first difference (kt_accounts_differ()). The load of
  * a snapshot corrects the live parts (kt_accounts_settle()), or refuses the
  * accounts if the sums by stack, cache, task and size are not the same.
@@ -11,6 +12,8 @@
 
 #include <inttypes.h>
 #include <string.h>
+
+#define MAX_STRAY 65536
 
 static const char *const by_names[KT_BY__COUNT] = {
     [KT_BY_CALLER] = "caller", [KT_BY_STACK] = "stack",
@@ -133,6 +136,9 @@ static bool settle_cells(KtCells *c, const KtCells *recount, Live *lost)
             return false;
         }
     }
+    if (!settle_one(&c->backing, live_of(&recount->backing), nobody, lost)) {
+        return false;
+    }
     if (nobody != &c->rest &&
         !settle_one(&c->rest, live_of_rest(c, recount), nobody, lost)) {
         return false;
@@ -160,7 +166,8 @@ static void set_held(KtAccounts *a)
         KtAccount *s = kt_cells_at(stacks, id);
 
         if (!kt_account_is_empty(s)) {
-            hold_for(a, s, kt_accounts_caller_of(a, id));
+            hold_for(a, s, s->caller == KT_CALLER_BACKING ?
+                     s->caller : kt_accounts_caller_of(a, id));
         }
     }
     if (!kt_account_is_empty(&stacks->rest)) {
@@ -199,31 +206,51 @@ bool kt_accounts_settle(KtAccounts *a, const KtAccounts *recount)
     a->now.totals.lost_reserved += lost.reserved;
     set_held(a);
     sum = kt_cells_sum(&a->now.by[KT_BY_STACK]);
-    a->now.all.live = live_of(&sum).reserved;
+    a->now.all.live = live_of(&sum).reserved -
+                      live_of(&a->now.by[KT_BY_SIZE].backing).reserved;
     kt_held_peak(&a->now.all, 0);
     return sums_agree(a);
 }
 
-static char *differ_at(const KtAccounts *a, KtBy by, uint32_t id,
-                       const KtAccounts *recount)
+void kt_accounts_fold_backing(KtAccounts *a)
 {
-    Live has = live_of(kt_cells_get(&a->now.by[by], id));
-    Live want = live_of(kt_cells_get(&recount->now.by[by], id));
+    KtCells *stacks = &a->now.by[KT_BY_STACK];
+
+    for (uint32_t id = 0; id < kt_cells_end(stacks); id++) {
+        KtAccount *s = kt_cells_at(stacks, id);
+
+        s->caller = s->caller == KT_CALLER_BACKING ? 0 : s->caller;
+    }
+    for (unsigned i = KT_BY_KEPT + 1; i < KT_BY__COUNT; i++) {
+        KtCells *c = &a->now.by[i];
+
+        kt_account_add(kt_cells_at(c, 0), &c->backing);
+        c->backing = (KtAccount) { 0 };
+    }
+    a->now.totals.backing_unknown++;
+}
+
+/* Compare the live parts of two accounts. @id: UINT32_MAX for backing blocks */
+static char *differ_at(KtBy by, uint32_t id, const KtAccount *account,
+                       const KtAccount *recounted)
+{
+    Live has = live_of(account);
+    Live want = live_of(recounted);
 
     if (is_zero(minus(has, want))) {
         return NULL;
     }
-    return g_strdup_printf("by %s, number %u: %" PRIu64 " live blocks of %"
+    return g_strdup_printf("by %s, number %d: %" PRIu64 " live blocks of %"
                            PRIu64 " bytes (%" PRIu64 " asked for), the map "
                            "has %" PRIu64 " of %" PRIu64 " (%" PRIu64 ")",
-                           by_names[by], id, has.n, has.reserved, has.asked,
-                           want.n, want.reserved, want.asked);
+                           by_names[by], (int)id, has.n, has.reserved,
+                           has.asked, want.n, want.reserved, want.asked);
 }
 
 static char *cells_differ(const KtAccounts *a, KtBy by, const KtAccount *all,
                           const KtAccounts *recount)
 {
-    const KtCells *c = &a->now.by[by];
+    const KtCells *c = &a->now.by[by], *again = &recount->now.by[by];
     KtAccount sum = kt_cells_sum(c);
 
     if (!same_sums(&sum, all)) {
@@ -235,13 +262,15 @@ static char *cells_differ(const KtAccounts *a, KtBy by, const KtAccount *all,
     }
     for (uint32_t id = 0; id < kt_cells_end(c) &&
                           !a->now.by[KT_BY_STACK].refused; id++) {
-        char *where = has_cell(c, id) ? differ_at(a, by, id, recount) : NULL;
+        char *where = has_cell(c, id) ?
+                      differ_at(by, id, kt_cells_get(c, id),
+                                kt_cells_get(again, id)) : NULL;
 
         if (where) {
             return where;
         }
     }
-    return NULL;
+    return differ_at(by, UINT32_MAX, &c->backing, &again->backing);
 }
 
 /* Return the live bytes of a caller in the recount, which has other numbers. */
@@ -260,7 +289,9 @@ static char *callers_differ(const KtAccounts *a, const KtAccounts *recount)
     for (guint id = 1; id < a->list->len && all; id++) {
         const KtCaller *c = &g_array_index(a->list, KtCaller, id);
         uint64_t has = kt_accounts_held(a, id)->live;
-        uint64_t want = held_in(recount, c);
+        uint64_t want = id == KT_CALLER_BACKING ?
+                        kt_accounts_held(recount, id)->live :
+                        held_in(recount, c);
 
         if (has != want) {
             return g_strdup_printf("by caller, 0x%" PRIx64 ": %" PRIu64
@@ -274,11 +305,13 @@ static char *callers_differ(const KtAccounts *a, const KtAccounts *recount)
 char *kt_accounts_differ(const KtAccounts *a, const KtAccounts *recount)
 {
     KtAccount all = kt_cells_sum(&a->now.by[KT_BY_KEPT]);
+    uint64_t live = live_of(&all).reserved -
+                    live_of(&a->now.by[KT_BY_SIZE].backing).reserved;
     char *where = NULL;
 
-    if (a->now.all.live != live_of(&all).reserved) {
+    if (a->now.all.live != live) {
         return g_strdup_printf("%" PRIu64 " live bytes in all, of %" PRIu64,
-                               a->now.all.live, live_of(&all).reserved);
+                               a->now.all.live, live);
     }
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT && !where; i++) {
         where = cells_differ(a, i, &all, recount);
@@ -298,6 +331,7 @@ static bool cells_copy(KtCells *to, const KtCells *from)
 
     to->pool.shift = from->pool.shift;
     to->rest = from->rest;
+    to->backing = from->backing;
     if (kt_cells_end(from) &&
         !kt_pool_reserve(&to->pool, kt_cells_end(from) - 1)) {
         return false;
@@ -401,4 +435,44 @@ const KtTables *kt_accounts_tables(const KtAccounts *a, const char *mark)
         return &a->now;
     }
     return i < a->marks->len ? &((KtMark *)a->marks->pdata[i])->tables : NULL;
+}
+
+/* ---- stray frees --------------------------------------------------------- */
+
+/* If there is no room for another backtrace, count it for stack 0. */
+void kt_accounts_add_stray(KtAccounts *a, const KtStray *more_of)
+{
+    uint32_t stack = more_of->stack.v;
+    KtStray *s = g_hash_table_lookup(a->stray, GUINT_TO_POINTER(stack));
+
+    if (!s && stack &&
+        (g_hash_table_size(a->stray) >= MAX_STRAY ||
+         !kt_budget_take(a->budget, KT_MEM_ACCOUNTS, KT_STRAY_BYTES))) {
+        stack = 0;
+        s = g_hash_table_lookup(a->stray, NULL);
+    }
+    if (!s) {
+        if (!stack) {
+            kt_budget_charge(a->budget, KT_MEM_ACCOUNTS, KT_STRAY_BYTES);
+        }
+        s = g_new0(KtStray, 1);
+        s->stack.v = stack;
+        g_hash_table_insert(a->stray, GUINT_TO_POINTER(stack), s);
+    }
+    s->unknown += more_of->unknown;
+    s->invalid += more_of->invalid;
+    s->pages += more_of->pages;
+}
+
+void kt_accounts_stray(KtAccounts *a, uint32_t stack, KtStrayKind kind)
+{
+    const KtStray one = {
+        .stack = { stack },
+        .unknown = kind == KT_STRAY_UNKNOWN,
+        .invalid = kind == KT_STRAY_INVALID,
+        .pages = kind == KT_STRAY_PAGES,
+    };
+
+    kt_accounts_add_stray(a, &one);
+    a->now.totals.stray++;
 }

@@ -16,8 +16,6 @@
 #define MAX_CALLERS   ((1u << 24) - 1)
 #define NOBODY        1     /* the caller if there is no backtrace */
 #define CALLER_BYTES  88    /* of a caller, in three tables */
-#define STRAY_BYTES   96    /* of a KtStray and its hash entry */
-#define MAX_STRAY     65536
 
 /* ---- cells --------------------------------------------------------------- */
 
@@ -98,10 +96,22 @@ void kt_account_add(KtAccount *to, const KtAccount *a)
     set_peak(to);
 }
 
+void kt_account_subtract(KtAccount *to, const KtAccount *a)
+{
+    to->allocs -= a->allocs;
+    to->asked -= a->asked;
+    to->reserved -= a->reserved;
+    to->frees -= a->frees;
+    to->freed_asked -= a->freed_asked;
+    to->freed_reserved -= a->freed_reserved;
+    to->cross -= a->cross;
+}
+
 KtAccount kt_cells_sum(const KtCells *c)
 {
     KtAccount sum = c->rest;
 
+    kt_account_add(&sum, &c->backing);
     for (uint32_t id = 0; id < kt_cells_end(c); id++) {
         kt_account_add(&sum, kt_cells_get(c, id));
     }
@@ -141,11 +151,16 @@ void kt_tables_clear(KtTables *t)
 
 KtTotals kt_tables_totals(const KtTables *t)
 {
+    const KtAccount *b = &t->by[KT_BY_SIZE].backing;
     KtTotals totals = t->totals;
+    KtAccount *sum = &totals.sum;
 
-    totals.sum = kt_cells_sum(&t->by[KT_BY_SIZE]);
-    totals.sum.peak = t->all.peak;
-    totals.sum.caller = 0;
+    *sum = kt_cells_sum(&t->by[KT_BY_SIZE]);
+    kt_account_subtract(sum, b);
+    sum->peak = t->all.peak;
+    sum->caller = 0;
+    totals.backing_blocks = b->allocs - b->frees;
+    totals.backing = b->reserved - b->freed_reserved;
     return totals;
 }
 
@@ -153,7 +168,7 @@ static void add_to_caller(const KtTables *t, KtCells *out, const KtAccount *a)
 {
     KtAccount mine = *a;
 
-    if (!kt_account_is_empty(a)) {
+    if (!kt_account_is_empty(a) && a->caller != KT_CALLER_BACKING) {
         mine.peak = g_array_index(t->held, KtHeld, a->caller).peak;
         kt_account_add(cell(out, a->caller), &mine);
     }
@@ -200,17 +215,24 @@ void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks)
     a->callers = g_hash_table_new(gs_number_hash_direct, NULL);
     a->list = g_array_new(FALSE, TRUE, sizeof(KtCaller));
     g_array_set_size(a->list, 1);
-    kt_budget_charge(budget, KT_MEM_ACCOUNTS, CALLER_BYTES);
+    kt_budget_charge(budget, KT_MEM_ACCOUNTS, 2 * CALLER_BYTES);
+    add_caller(a, 0, 0);
     add_caller(a, 0, 0);
     a->marks = g_ptr_array_new_with_free_func(kt_mark_free);
     a->stray = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+}
+
+void kt_accounts_init_recount(KtAccounts *a, const KtAccounts *original)
+{
+    kt_accounts_init(a, NULL, original->stacks);
+    a->original = original;
 }
 
 /* Return the host memory besides that of the tables. */
 static uint64_t listed_bytes(const KtAccounts *a)
 {
     return (uint64_t)(a->list->len - 1) * CALLER_BYTES +
-           (uint64_t)g_hash_table_size(a->stray) * STRAY_BYTES;
+           (uint64_t)g_hash_table_size(a->stray) * KT_STRAY_BYTES;
 }
 
 uint64_t kt_accounts_bytes(const KtAccounts *a)
@@ -301,6 +323,53 @@ uint32_t kt_accounts_caller_of(KtAccounts *a, uint32_t stack)
            NOBODY : kt_accounts_caller(a, first.pc, first.era);
 }
 
+static bool is_backing_code(const GArray *code, uint64_t pc)
+{
+    guint from = 0, to = code->len;
+
+    while (from < to) {
+        guint at = from + (to - from) / 2;
+        const KtCodeRange *r = &g_array_index(code, KtCodeRange, at);
+
+        if (pc < r->lo) {
+            to = at;
+        } else if (pc > r->hi) {
+            from = at + 1;
+        } else {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Decide whether a stack allocates backing blocks. A frame is the address after
+ * the call. */
+static bool is_backing(KtAccounts *a, const KtWho *w)
+{
+    uint64_t pc = first_frame(a, w->stack).pc;
+
+    if (a->original) {
+        return kt_accounts_is_backing(a->original, w->stack);
+    }
+    if (w->layer != KT_LAYER_PAGES) {
+        return false;
+    }
+    if (!a->backing || !pc) {
+        a->now.totals.backing_unknown++;
+        return false;
+    }
+    return is_backing_code(a->backing, pc - 1);
+}
+
+/* The first allocation of a stack: find its caller. */
+static uint32_t new_caller(KtAccounts *a, const KtWho *w)
+{
+    KtCells *stacks = &a->now.by[KT_BY_STACK];
+
+    return cell(stacks, w->stack) != &stacks->rest && is_backing(a, w) ?
+           KT_CALLER_BACKING : kt_accounts_caller_of(a, w->stack);
+}
+
 /* ---- events -------------------------------------------------------------- */
 
 static inline uint32_t cache_cell(uint32_t cache, KtLayer layer)
@@ -312,7 +381,18 @@ static inline uint32_t cache_cell(uint32_t cache, KtLayer layer)
 typedef struct Cells {
     KtAccount *by[KT_BY__COUNT];
     KtHeld *caller;
+    bool backing;
 } Cells;
+
+/* Find the account of a requested size. */
+static inline KtAccount *size_cell(KtAccounts *a, const Cells *c,
+                                   uint64_t asked)
+{
+    KtCells *sizes = &a->now.by[KT_BY_SIZE];
+
+    return G_UNLIKELY(c->backing) ? &sizes->backing :
+           cell(sizes, kt_size_class(asked));
+}
 
 /* Find the accounts, without that of the size. */
 static inline void find_cells(KtAccounts *a, const KtWho *w, Cells *c)
@@ -320,18 +400,19 @@ static inline void find_cells(KtAccounts *a, const KtWho *w, Cells *c)
     KtAccount *stack = cell(&a->now.by[KT_BY_STACK], w->stack);
 
     if (G_UNLIKELY(!stack->caller)) {
-        stack->caller = kt_accounts_caller_of(a, w->stack);
+        stack->caller = new_caller(a, w);
     }
     c->by[KT_BY_STACK] = stack;
+    c->caller = kt_accounts_held(a, stack->caller);
+    c->backing = stack->caller == KT_CALLER_BACKING;
+    if (G_UNLIKELY(c->backing)) {
+        c->by[KT_BY_CACHE] = &a->now.by[KT_BY_CACHE].backing;
+        c->by[KT_BY_TASK] = &a->now.by[KT_BY_TASK].backing;
+        return;
+    }
     c->by[KT_BY_CACHE] = cell(&a->now.by[KT_BY_CACHE],
                               cache_cell(w->cache, w->layer));
     c->by[KT_BY_TASK] = cell(&a->now.by[KT_BY_TASK], w->task);
-    c->caller = kt_accounts_held(a, stack->caller);
-}
-
-static inline KtAccount *size_cell(KtAccounts *a, uint64_t asked)
-{
-    return cell(&a->now.by[KT_BY_SIZE], kt_size_class(asked));
 }
 
 static inline void add_alloc(KtAccount *c, uint64_t n, KtAmount bytes)
@@ -357,17 +438,25 @@ static inline void add_held(KtHeld *h, uint64_t more)
     h->peak = MAX(h->peak, h->live);
 }
 
+/* Add live bytes to the caller, and to the sum of all. */
+static inline void add_live(KtAccounts *a, const Cells *c, uint64_t more)
+{
+    add_held(c->caller, more);
+    if (G_LIKELY(!c->backing)) {
+        add_held(&a->now.all, more);
+    }
+}
+
 void kt_accounts_alloc(KtAccounts *a, const KtWho *w, KtAmount n)
 {
     Cells c;
 
     find_cells(a, w, &c);
-    c.by[KT_BY_SIZE] = size_cell(a, n.asked);
+    c.by[KT_BY_SIZE] = size_cell(a, &c, n.asked);
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         add_alloc(c.by[i], 1, n);
     }
-    add_held(c.caller, n.reserved);
-    add_held(&a->now.all, n.reserved);
+    add_live(a, &c, n.reserved);
 }
 
 void kt_accounts_free(KtAccounts *a, const KtWho *w, KtAmount n, bool cross)
@@ -375,12 +464,12 @@ void kt_accounts_free(KtAccounts *a, const KtWho *w, KtAmount n, bool cross)
     Cells c;
 
     find_cells(a, w, &c);
-    c.by[KT_BY_SIZE] = size_cell(a, n.asked);
+    c.by[KT_BY_SIZE] = size_cell(a, &c, n.asked);
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         add_free(c.by[i], 1, n, cross);
     }
     c.caller->live -= n.reserved;
-    a->now.all.live -= n.reserved;
+    a->now.all.live -= c.backing ? 0 : n.reserved;
 }
 
 static void count_lost(KtAccounts *a, uint64_t blocks, KtAmount n)
@@ -423,27 +512,24 @@ static void undo_alloc(KtAccount *c, KtAmount n)
 
 /* Count @n more blocks, and bytes that grew or shrank, in all accounts but that
  * of the size, which the caller changes. */
-static void change_all(KtAccounts *a, const KtWho *w, uint64_t n,
+static void change_all(KtAccounts *a, const Cells *c, uint64_t n,
                        KtAmount grown, KtAmount shrunk)
 {
-    Cells c;
-
-    find_cells(a, w, &c);
     for (unsigned i = KT_BY_KEPT; i < KT_BY_SIZE; i++) {
-        add_free(c.by[i], 0, shrunk, 0);
-        add_alloc(c.by[i], n, grown);
+        add_free(c->by[i], 0, shrunk, 0);
+        add_alloc(c->by[i], n, grown);
     }
-    add_held(c.caller, grown.reserved - shrunk.reserved);
-    add_held(&a->now.all, grown.reserved - shrunk.reserved);
+    add_live(a, c, grown.reserved - shrunk.reserved);
 }
 
 /* Move an allocation to the class of its new size. */
-static void move_size(KtAccounts *a, KtAmount before, KtAmount after)
+static void move_size(KtAccounts *a, const Cells *c, KtAmount before,
+                      KtAmount after)
 {
-    KtAccount *to = size_cell(a, after.asked);
+    KtAccount *to = size_cell(a, c, after.asked);
     KtAmount shrunk = more(after, before);
 
-    undo_alloc(size_cell(a, before.asked), before);
+    undo_alloc(size_cell(a, c, before.asked), before);
     add_free(to, 0, shrunk, 0);
     add_alloc(to, 1, (KtAmount) { after.asked + shrunk.asked,
                                   after.reserved + shrunk.reserved });
@@ -452,8 +538,11 @@ static void move_size(KtAccounts *a, KtAmount before, KtAmount after)
 static void change(KtAccounts *a, const KtWho *w, KtAmount before,
                    KtAmount after)
 {
-    change_all(a, w, 0, more(before, after), more(after, before));
-    move_size(a, before, after);
+    Cells c;
+
+    find_cells(a, w, &c);
+    change_all(a, &c, 0, more(before, after), more(after, before));
+    move_size(a, &c, before, after);
 }
 
 void kt_accounts_resize(KtAccounts *a, const KtWho *w, KtAmount before,
@@ -479,59 +568,29 @@ void kt_accounts_split(KtAccounts *a, const KtWho *w, KtAmount before,
         first.asked + second.asked, first.reserved + second.reserved
     };
     KtAmount shrunk = more(both, before);
+    KtAccount *last;
+    Cells c;
 
-    change_all(a, w, 1, more(before, both), shrunk);
-    undo_alloc(size_cell(a, before.asked), before);
-    add_alloc(size_cell(a, first.asked), 1, first);
-    add_alloc(size_cell(a, second.asked), 1, second);
-    add_free(size_cell(a, second.asked), 0, shrunk, 0);
-    add_alloc(size_cell(a, second.asked), 0, shrunk);
+    find_cells(a, w, &c);
+    change_all(a, &c, 1, more(before, both), shrunk);
+    undo_alloc(size_cell(a, &c, before.asked), before);
+    add_alloc(size_cell(a, &c, first.asked), 1, first);
+    last = size_cell(a, &c, second.asked);
+    add_alloc(last, 1, second);
+    add_free(last, 0, shrunk, 0);
+    add_alloc(last, 0, shrunk);
     a->now.totals.splits++;
 }
 
 void kt_accounts_found_cache(KtAccounts *a, const KtWho *w, KtAmount n,
                              uint32_t cache)
 {
-    KtCells *c = &a->now.by[KT_BY_CACHE];
+    KtCells *caches = &a->now.by[KT_BY_CACHE];
+    Cells c;
 
-    undo_alloc(cell(c, cache_cell(w->cache, w->layer)), n);
-    add_alloc(cell(c, cache_cell(cache, w->layer)), 1, n);
-}
-
-/* If there is no room for another backtrace, count it for stack 0. */
-void kt_accounts_add_stray(KtAccounts *a, const KtStray *more_of)
-{
-    uint32_t stack = more_of->stack.v;
-    KtStray *s = g_hash_table_lookup(a->stray, GUINT_TO_POINTER(stack));
-
-    if (!s && stack &&
-        (g_hash_table_size(a->stray) >= MAX_STRAY ||
-         !kt_budget_take(a->budget, KT_MEM_ACCOUNTS, STRAY_BYTES))) {
-        stack = 0;
-        s = g_hash_table_lookup(a->stray, NULL);
+    find_cells(a, w, &c);
+    if (!c.backing) {
+        undo_alloc(c.by[KT_BY_CACHE], n);
+        add_alloc(cell(caches, cache_cell(cache, w->layer)), 1, n);
     }
-    if (!s) {
-        if (!stack) {
-            kt_budget_charge(a->budget, KT_MEM_ACCOUNTS, STRAY_BYTES);
-        }
-        s = g_new0(KtStray, 1);
-        s->stack.v = stack;
-        g_hash_table_insert(a->stray, GUINT_TO_POINTER(stack), s);
-    }
-    s->unknown += more_of->unknown;
-    s->invalid += more_of->invalid;
-    s->pages += more_of->pages;
-}
-
-void kt_accounts_stray(KtAccounts *a, uint32_t stack, KtStrayKind kind)
-{
-    const KtStray one = {
-        .stack = { stack },
-        .unknown = kind == KT_STRAY_UNKNOWN,
-        .invalid = kind == KT_STRAY_INVALID,
-        .pages = kind == KT_STRAY_PAGES,
-    };
-
-    kt_accounts_add_stray(a, &one);
-    a->now.totals.stray++;
 }

@@ -16,6 +16,16 @@
  * self-check compares both. Callers have no table: their sums are those of
  * their stacks. Only live bytes and peak are counted for them (KtHeld).
  *
+ * A page block is backing if another allocator got it for its own blocks:
+ *
+ *     kmalloc(200 KiB) --> large block, counted
+ *       ___kmalloc_large_node() --> __alloc_pages() --> page block, backing
+ *
+ * Its bytes are counted already, or will be. So backing blocks have an account
+ * by stack, but share one account in each of the other tables, which no sum
+ * contains (KtCells.backing). The first frame of a stack decides, when the
+ * stack allocates for the first time; docs/accounts.md has the rule.
+ *
  * There are as many accounts by stack as backtraces, so they are prefetched;
  * the others are few and stay in the host's cache.
  *
@@ -34,11 +44,13 @@
  * @pool: accounts by number
  * @refused: the memory limit was reached: no account is added any more, and
  *           whatever has none counts in @rest
+ * @backing: of all backing blocks; unused in the table by stack
  */
 typedef struct KtCells {
     KtPool pool;
     bool refused;
     KtAccount rest;
+    KtAccount backing;
 } KtCells;
 
 /** kt_cells_end() - return the number above the greatest that has memory. */
@@ -64,6 +76,13 @@ typedef struct KtCaller {
     uint32_t era, next;
 } KtCaller;
 
+/** KT_CALLER_BACKING - number of the caller of all stacks that allocate backing
+ *  blocks. It has no address, and no row. */
+#define KT_CALLER_BACKING 2
+
+/* Memory of a KtStray and its hash entry. */
+#define KT_STRAY_BYTES 96
+
 /* The first of KtBy whose accounts are stored. Those of callers are made from
  * the accounts of stacks when somebody asks. */
 #define KT_BY_KEPT KT_BY_STACK
@@ -72,7 +91,7 @@ typedef struct KtCaller {
  * struct KtTables - all accounts, now or at a mark
  * @by: the four tables; that of callers is unused
  * @held: KtHeld of each caller, by number
- * @all: live bytes and peak of everything
+ * @all: live bytes and peak of everything but backing blocks
  * @totals: without the sum
  */
 typedef struct KtTables {
@@ -93,6 +112,10 @@ typedef struct KtMark {
  * struct KtAccounts - accounts of a boot
  * @now: the current ones
  * @stacks: (borrowed, nullable) backtraces, whose first frame is the caller
+ * @backing: (borrowed, nullable) KtCodeRange of functions that allocate backing
+ *           blocks, ascending; NULL: not known
+ * @original: (borrowed, nullable) of a recount: the accounts that decided which
+ *           stacks allocate backing blocks
  * @callers: program counter -> number of its first caller
  * @list: KtCaller by number; 0 is unused
  * @short_of_callers: there was no room for some callers
@@ -103,6 +126,8 @@ typedef struct KtMark {
 typedef struct KtAccounts {
     KtTables now;
     const KtDepot *stacks;
+    const GArray *backing;
+    const struct KtAccounts *original;
     KtBudget *budget;
     GHashTable *callers;
     GArray *list;
@@ -126,6 +151,9 @@ typedef struct KtAmount {
 /** kt_accounts_init() - begin with empty accounts. @budget and @stacks are
  *  borrowed; @stacks may be set later. */
 void kt_accounts_init(KtAccounts *a, KtBudget *budget, const KtDepot *stacks);
+/** kt_accounts_init_recount() - begin a recount of the blocks of @original,
+ *  which is borrowed. */
+void kt_accounts_init_recount(KtAccounts *a, const KtAccounts *original);
 void kt_accounts_deinit(KtAccounts *a);
 /** kt_accounts_bytes() - return the host memory, without that of marks. */
 uint64_t kt_accounts_bytes(const KtAccounts *a);
@@ -217,8 +245,10 @@ KtAccount *kt_cells_at(KtCells *c, uint32_t id);
 void kt_cells_clear(KtCells *c);
 /** kt_account_add() - add @a to @to. The peak becomes at least that of @a. */
 void kt_account_add(KtAccount *to, const KtAccount *a);
-/** kt_cells_sum() - return the sum of all accounts. Its peak is at least that
- *  of each. */
+/** kt_account_subtract() - subtract @a from @to, whose peak stays. */
+void kt_account_subtract(KtAccount *to, const KtAccount *a);
+/** kt_cells_sum() - return the sum of all accounts, with backing blocks. Its
+ *  peak is at least that of each. */
 KtAccount kt_cells_sum(const KtCells *c);
 /** kt_accounts_caller() - get the number of a caller; never 0. */
 uint32_t kt_accounts_caller(KtAccounts *a, uint64_t pc, uint32_t era);
@@ -235,6 +265,18 @@ static inline bool kt_account_is_empty(const KtAccount *a)
 {
     return !a->allocs && !a->frees && !a->asked && !a->freed_asked;
 }
+
+/** kt_accounts_is_backing() - does @stack allocate backing blocks? */
+static inline bool kt_accounts_is_backing(const KtAccounts *a, uint32_t stack)
+{
+    return kt_cells_get(&a->now.by[KT_BY_STACK], stack)->caller ==
+           KT_CALLER_BACKING;
+}
+
+/** kt_accounts_fold_backing() - count all backing blocks as others, those of no
+ *  task: a stack that allocates some has no account any more. Call
+ *  kt_accounts_settle() afterwards. */
+void kt_accounts_fold_backing(KtAccounts *a);
 
 /* ---- marks -------------------------------------------------------------- */
 
@@ -253,7 +295,8 @@ void kt_tables_init(KtTables *t, KtBudget *budget);
 void kt_tables_clear(KtTables *t);
 /** kt_tables_totals() - return the totals, with the sum of all accounts. */
 KtTotals kt_tables_totals(const KtTables *t);
-/** kt_tables_callers() - make the accounts of callers, by number. @out: (out)
+/** kt_tables_callers() - make the accounts of callers, by number, without
+ *  backing blocks. @out: (out)
  *  was empty; free it with kt_cells_clear(). */
 void kt_tables_callers(const KtTables *t, KtCells *out);
 /** kt_accounts_held() - return the live bytes of a caller (borrowed until

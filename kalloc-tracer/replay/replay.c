@@ -174,9 +174,9 @@ static bool read_kernel(KtReplay *r, GsBytes *in)
     if (gs_bytes_left(in)) {
         r->kernel = gs_kernel_new_saved(gs_bytes_at(in), gs_bytes_left(in),
                                     NULL);
-        return r->kernel != NULL;
     }
-    return true;
+    kt_tracer_find_backing(r->tracer, found ? r->kernel : NULL);
+    return r->kernel || !gs_bytes_left(in);
 }
 
 /* An inherited module begins with a byte: 1 if it is still loaded. If it is

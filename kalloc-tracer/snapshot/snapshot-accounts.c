@@ -8,6 +8,10 @@
  */
 #include "kalloc-tracer/snapshot/snapshot-internal.h"
 
+/* What the stream has: nothing of a boot that is over; accounts; and which are
+ * of backing blocks, if there are any. */
+enum { NO_ACCOUNTS, ACCOUNTS, ACCOUNTS_AND_BACKING };
+
 /* All but the bit field @cross, which follows. */
 static const KtField account_fields[] = {
     KT_NUMBER(KtAccount, allocs), KT_NUMBER(KtAccount, asked),
@@ -23,6 +27,11 @@ static const KtField totals_fields[] = {
     KT_NUMBER(KtTotals, lost), KT_NUMBER(KtTotals, lost_asked),
     KT_NUMBER(KtTotals, lost_reserved), KT_NUMBER(KtTotals, splits),
     KT_NUMBER(KtTotals, stray),
+    { 0 }
+};
+
+static const KtField backing_fields[] = {
+    KT_NUMBER(KtTotals, backing_unknown),
     { 0 }
 };
 
@@ -45,6 +54,12 @@ static KtAccount account_at(const KtCells *c, uint32_t id)
     return a;
 }
 
+static void pack_account(GsOut *p, const KtAccount *a)
+{
+    kt_fields_pack(account_fields, a, NULL, p);
+    gs_out_varint(p, a->cross);
+}
+
 static void pack_cells(GsOut *p, const KtCells *c)
 {
     uint32_t end = MAX(kt_cells_end(c), 1);
@@ -60,8 +75,7 @@ static void pack_cells(GsOut *p, const KtCells *c)
             n += !pass;
             if (pass) {
                 gs_out_step(p, last, id);
-                kt_fields_pack(account_fields, &a, NULL, p);
-                gs_out_varint(p, a.cross);
+                pack_account(p, &a);
                 last = id;
             }
         }
@@ -71,16 +85,47 @@ static void pack_cells(GsOut *p, const KtCells *c)
     }
 }
 
+/* The caller of backing blocks follows from the stacks, and is not written. */
 static void pack_callers(const KtAccounts *a, GsOut *p)
 {
-    gs_out_varint(p, a->list->len - 1);
+    uint64_t last = 0;
+
+    gs_out_varint(p, a->list->len - 2);
     for (guint id = 1; id < a->list->len; id++) {
         const KtCaller *c = &g_array_index(a->list, KtCaller, id);
 
-        gs_out_step(p, id > 1 ? c[-1].pc : 0, c->pc);
+        if (id == KT_CALLER_BACKING) {
+            continue;
+        }
+        gs_out_step(p, last, c->pc);
+        last = c->pc;
         gs_out_varint(p, c->era);
         gs_out_varint(p, kt_accounts_held(a, id)->peak);
     }
+}
+
+static bool has_backing(const KtAccounts *a)
+{
+    return a->now.totals.backing_unknown ||
+           !kt_account_is_empty(&a->now.by[KT_BY_SIZE].backing);
+}
+
+static void pack_backing(const KtAccounts *a, GsOut *p)
+{
+    const KtCells *stacks = &a->now.by[KT_BY_STACK];
+    uint32_t last = 0;
+
+    kt_fields_pack(backing_fields, &a->now.totals, NULL, p);
+    for (unsigned i = KT_BY_KEPT + 1; i < KT_BY__COUNT; i++) {
+        pack_account(p, &a->now.by[i].backing);
+    }
+    for (uint32_t id = 1; id < kt_cells_end(stacks); id++) {
+        if (kt_accounts_is_backing(a, id)) {
+            gs_out_step(p, last, id);
+            last = id;
+        }
+    }
+    gs_out_step(p, last, 0);
 }
 
 static void pack_stray(const KtAccounts *a, GsOut *p)
@@ -97,7 +142,9 @@ static void pack_stray(const KtAccounts *a, GsOut *p)
 
 void kt_accounts_pack(const KtAccounts *a, GsOut *p)
 {
-    gs_out_varint(p, !a->off);
+    const uint64_t part = has_backing(a) ? ACCOUNTS_AND_BACKING : ACCOUNTS;
+
+    gs_out_varint(p, a->off ? NO_ACCOUNTS : part);
     if (a->off) {
         return;
     }
@@ -105,6 +152,9 @@ void kt_accounts_pack(const KtAccounts *a, GsOut *p)
     gs_out_varint(p, a->now.all.peak);
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         pack_cells(p, &a->now.by[i]);
+    }
+    if (part == ACCOUNTS_AND_BACKING) {
+        pack_backing(a, p);
     }
     pack_callers(a, p);
     pack_stray(a, p);
@@ -139,6 +189,49 @@ static void unpack_cells(GsBytes *u, KtCells *c, uint64_t max)
         }
         last = id;
     }
+}
+
+/* Note that a stack allocates backing blocks. Return false if it has no account
+ * of its own. */
+static bool set_backing(const KtCells *stacks, KtAccount *account)
+{
+    if (account != &stacks->rest) {
+        account->caller = KT_CALLER_BACKING;
+    }
+    return account != &stacks->rest;
+}
+
+static void unpack_backing(KtAccounts *a, GsBytes *u, uint64_t max_stack)
+{
+    KtCells *stacks = &a->now.by[KT_BY_STACK];
+    uint64_t last = 0, id;
+    bool room = true;
+
+    kt_fields_unpack(backing_fields, &a->now.totals, NULL, NULL, u);
+    for (unsigned i = KT_BY_KEPT + 1; i < KT_BY__COUNT; i++) {
+        a->now.by[i].backing = unpack_account(u);
+    }
+    while ((id = gs_bytes_step(u, last)) && gs_bytes_ok(u)) {
+        if (id > max_stack || id <= last) {
+            gs_bytes_fail(u, "backtraces are out of order");
+            return;
+        }
+        room &= set_backing(stacks, kt_cells_at(stacks, id));
+        last = id;
+    }
+    if (!room) {
+        kt_accounts_fold_backing(a);
+    }
+}
+
+/* Older versions count the pages of other layers, and go on to do so for the
+ * backtraces that they have. */
+static void note_old(KtAccounts *a)
+{
+    const KtCells *caches = &a->now.by[KT_BY_CACHE];
+
+    a->now.totals.backing_unknown +=
+        !kt_account_is_empty(kt_cells_get(caches, KT_LAYER_PAGES));
 }
 
 static void unpack_callers(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids)
@@ -178,8 +271,9 @@ void kt_accounts_unpack(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids)
         [KT_BY_CACHE] = ids->max[CACHES] + KT_LAYER__COUNT,
         [KT_BY_SIZE] = KT_SIZE_CLASSES - 1,
     };
+    uint64_t part = gs_bytes_upto(u, ACCOUNTS_AND_BACKING, "a flag");
 
-    if (!gs_bytes_upto(u, 1, "a flag")) {
+    if (part == NO_ACCOUNTS) {
         kt_accounts_end(a);
         return;
     }
@@ -187,6 +281,11 @@ void kt_accounts_unpack(KtAccounts *a, GsBytes *u, const KtSnapshotIds *ids)
     a->now.all.peak = gs_bytes_varint(u, UINT64_MAX);
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
         unpack_cells(u, &a->now.by[i], max[i]);
+    }
+    if (part == ACCOUNTS_AND_BACKING) {
+        unpack_backing(a, u, ids->max[STACKS]);
+    } else if (ids->version < KT_SNAPSHOT_BACKING) {
+        note_old(a);
     }
     unpack_callers(a, u, ids);
     unpack_stray(a, u, ids);
@@ -212,28 +311,38 @@ static uint32_t new_id(const KtRenumber *to, KtBy by, uint32_t id)
     }
 }
 
-static void move_cells(KtCells *to, const KtCells *from, KtBy by,
+/* Return false if there is no room for a stack that allocates backing
+ * blocks. */
+static bool move_cells(KtCells *to, const KtCells *from, KtBy by,
                        const KtRenumber *ids)
 {
+    bool room = true;
+
     for (uint32_t id = 0; id < kt_cells_end(from); id++) {
         const KtAccount *a = kt_cells_get(from, id);
+        KtAccount *moved = kt_account_is_empty(a) ? NULL :
+                           kt_cells_at(to, new_id(ids, by, id));
 
-        if (!kt_account_is_empty(a)) {
-            kt_account_add(kt_cells_at(to, new_id(ids, by, id)), a);
+        if (moved) {
+            kt_account_add(moved, a);
+            room &= a->caller != KT_CALLER_BACKING || set_backing(to, moved);
         }
     }
+    kt_account_add(&to->backing, &from->backing);
     if (!kt_account_is_empty(&from->rest)) {
         kt_account_add(kt_cells_at(to, 0), &from->rest);
     }
+    return room;
 }
 
 static void move_callers(KtAccounts *to, const KtAccounts *from)
 {
     for (guint id = 1; id < from->list->len; id++) {
         const KtCaller *c = &g_array_index(from->list, KtCaller, id);
+        uint32_t caller = id == KT_CALLER_BACKING ? id :
+                          kt_accounts_caller(to, c->pc, c->era);
 
-        kt_held_peak(kt_accounts_held(to,
-                                      kt_accounts_caller(to, c->pc, c->era)),
+        kt_held_peak(kt_accounts_held(to, caller),
                      kt_accounts_held(from, id)->peak);
     }
 }
@@ -260,6 +369,7 @@ void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
 {
     KtAccounts old = *a;
     uint64_t lent = kt_accounts_bytes(a);
+    bool room = true;
 
     if (a->off) {
         return;
@@ -269,7 +379,10 @@ void kt_accounts_renumber(KtAccounts *a, const KtRenumber *to,
     a->now.totals = old.now.totals;
     a->now.all.peak = old.now.all.peak;
     for (unsigned i = KT_BY_KEPT; i < KT_BY__COUNT; i++) {
-        move_cells(&a->now.by[i], &old.now.by[i], i, to);
+        room &= move_cells(&a->now.by[i], &old.now.by[i], i, to);
+    }
+    if (!room) {
+        kt_accounts_fold_backing(a);
     }
     move_callers(a, &old);
     move_stray(a, &old, to);

@@ -414,7 +414,7 @@ static void unpack_accounts(KtModel *m, GsBytes *u, const KtSnapshotIds *ids)
     if (m->accounts.off || !gs_bytes_ok(u)) {
         return;
     }
-    kt_accounts_init(&live, NULL, m->accounts.stacks);
+    kt_accounts_init_recount(&live, &m->accounts);
     recount(m, &live);
     if (!kt_accounts_settle(&m->accounts, &live)) {
         gs_bytes_fail(u, "accounts do not fit the blocks");
@@ -490,7 +490,7 @@ static void settle(KtModel *m)
     if (m->accounts.off) {
         return;
     }
-    kt_accounts_init(&live, NULL, m->accounts.stacks);
+    kt_accounts_init_recount(&live, &m->accounts);
     recount(m, &live);
     kt_accounts_settle(&m->accounts, &live);
     kt_accounts_deinit(&live);

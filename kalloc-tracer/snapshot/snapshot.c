@@ -523,6 +523,7 @@ static void swap_models_locked(KtTracer *t, KtModel *model, KtModel *previous)
     kt_model_free(t->previous);
     t->model = model;
     t->previous = previous;
+    t->model->accounts.backing = t->backing;
     kt_tracer_observe(t, t->observer);
 }
 

@@ -22,12 +22,15 @@
 
 /** KT_SNAPSHOT_VERSION - version of the stream that is written. Older versions
  *  can be read, newer ones are refused. */
-#define KT_SNAPSHOT_VERSION 4
+#define KT_SNAPSHOT_VERSION 5
 /** KT_SNAPSHOT_ERAS - the first version that says when a stack was taken, and
  *  numbers the loads of modules. */
 #define KT_SNAPSHOT_ERAS 3
 /** KT_SNAPSHOT_ALIASES - the first version with other names of caches. */
 #define KT_SNAPSHOT_ALIASES 4
+/** KT_SNAPSHOT_BACKING - the first version that says which stacks allocate
+ *  pages for other layers, and does not count these in sums. */
+#define KT_SNAPSHOT_BACKING 5
 /** KT_SNAPSHOT_MAX_BYTES - limit of an unpacked stream. */
 #define KT_SNAPSHOT_MAX_BYTES ((uint64_t)16 << 30)
 

@@ -26,6 +26,7 @@ static KtAccountKey key_of(const KtAccounts *a, KtBy by, uint32_t id)
         break;
     case KT_BY_STACK:
         key.stack.v = id;
+        key.backing = kt_accounts_is_backing(a, id);
         break;
     case KT_BY_CACHE:
         key.cache.v = id < KT_LAYER__COUNT ? 0 : id - KT_LAYER__COUNT;
@@ -54,6 +55,19 @@ static KtAccount account_of(const KtCells *c, uint32_t id)
     return a;
 }
 
+/* Backing blocks have a row by cache, and are left out by task and size. */
+static void add_backing(const KtCells *c, KtBy by, KtAccountFn fn,
+                        void *opaque)
+{
+    const KtAccountKey key = {
+        .by = by, .layer = KT_LAYER_PAGES, .backing = true,
+    };
+
+    if (by == KT_BY_CACHE && !kt_account_is_empty(&c->backing)) {
+        fn(&key, &c->backing, opaque);
+    }
+}
+
 bool kt_query_accounts(KtTracer *t, const char *mark, KtBy by,
                        KtAccountFn fn, void *opaque)
 {
@@ -61,12 +75,13 @@ bool kt_query_accounts(KtTracer *t, const char *mark, KtBy by,
     const KtTables *tables = kt_accounts_tables(a, mark);
     const KtCells *c = tables ? &tables->by[by] : NULL;
     KtCells callers = { 0 };
+    bool more = c != NULL;
 
     if (tables && by == KT_BY_CALLER) {
         kt_tables_callers(tables, &callers);
         c = &callers;
     }
-    for (uint32_t id = 0; c && id < MAX(kt_cells_end(c), 1); id++) {
+    for (uint32_t id = 0; more && id < MAX(kt_cells_end(c), 1); id++) {
         KtAccount account = account_of(c, id);
         KtAccountKey key;
 
@@ -74,9 +89,10 @@ bool kt_query_accounts(KtTracer *t, const char *mark, KtBy by,
             continue;
         }
         key = key_of(a, by, id);
-        if (!fn(&key, &account, opaque)) {
-            break;
-        }
+        more = fn(&key, &account, opaque);
+    }
+    if (more) {
+        add_backing(c, by, fn, opaque);
     }
     kt_cells_clear(&callers);
     return tables != NULL;
@@ -94,6 +110,12 @@ bool kt_query_totals(KtTracer *t, const char *mark, KtTotals *out)
         out->us = t->last_us;
     }
     return true;
+}
+
+bool kt_query_is_backing(KtTracer *t, const KtBlock *b)
+{
+    return b->layer == KT_LAYER_PAGES &&
+           kt_accounts_is_backing(&t->model->accounts, b->alloc_stack.v);
 }
 
 void kt_size_class_of(uint64_t asked, uint64_t *lo, uint64_t *hi)

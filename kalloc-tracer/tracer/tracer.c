@@ -14,6 +14,7 @@
  * reserved but not published yet. Then the lock is released while waiting,
  * because the producer of that place may itself wait for the lock.
  */
+#include "kalloc-tracer/hooks/backing-code.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <sched.h>
@@ -77,6 +78,7 @@ static KtModel *new_model(KtTracer *t)
 
     t->errors_before = kt_tracer_counter(t, KT_CNT_DROP_ERROR);
     m->observer = t->observer;
+    m->accounts.backing = t->backing;
     return m;
 }
 
@@ -357,6 +359,7 @@ void kt_tracer_free(KtTracer *t)
     }
     kt_model_free(t->previous);
     kt_model_free(t->model);
+    g_clear_pointer(&t->backing, g_array_unref);
     kt_queue_free(t->queue);
     kt_tasks_caches_free(t->names);
     kt_module_events_free(t->module_events);
@@ -398,6 +401,7 @@ static void reset_locked(KtTracer *t)
     if (kt_budget_bounded(t->budget)) {
         g_clear_pointer(&t->previous, kt_model_free);
     }
+    g_clear_pointer(&t->backing, g_array_unref);
     t->model = new_model(t);
 }
 
@@ -413,6 +417,17 @@ static void clear_locked(KtTracer *t)
     t->model->complete = complete;
     t->model->unseen = unseen;
     t->model->blind = blind;
+}
+
+void kt_tracer_find_backing(KtTracer *t, const GsKernel *k)
+{
+    GArray *code = k ? kt_backing_code(k) : NULL;
+
+    kt_tracer_lock_drained(t);
+    g_clear_pointer(&t->backing, g_array_unref);
+    t->backing = code;
+    t->model->accounts.backing = code;
+    pthread_mutex_unlock(&t->lock);
 }
 
 void kt_tracer_reset(KtTracer *t)

@@ -129,6 +129,8 @@ struct KtTracer {
     uint64_t last_us;       /* time of the newest event applied */
     KtRecordedStats recorded;   /* of a tracer that a journal was read into */
     const KtObserver *observer; /* of events; NULL: none. Borrowed */
+    GArray *backing;        /* kt_backing_code() of the boot's kernel; NULL: not
+                             * known */
     void (*on_second)(void *opaque);    /* set before kt_tracer_start() */
     void *on_second_opaque;
     void (*on_idle)(void *opaque);      /* set before kt_tracer_start() */

@@ -75,6 +75,11 @@ static const McColumn totals_columns[] = {
     T(lost_asked, "requested bytes of these"),
     T(lost_reserved, "reserved bytes of these"),
     T(stray, "frees without a recorded allocation"),
+    T(backing_blocks, "live page blocks in which blocks of other layers lie; "
+      "they are not in the sum"),
+    T(backing, "bytes of these"),
+    T(backing_unknown, "backtraces that allocated pages, when it was not known "
+      "whether other layers got these; they are in the sum"),
     MC_END
 };
 
@@ -90,6 +95,18 @@ static bool is_by(const void *row, McBy by)
 MC_WHEN(is_of_layer)
 {
     return is_by(row, MC_BY_CACHE) && !row_of(row)->row->key.cache.v;
+}
+
+MC_WHEN(is_backing)
+{
+    return row_of(row)->row->key.backing &&
+           (is_by(row, MC_BY_CACHE) || is_by(row, MC_BY_STACK));
+}
+
+MC_GETTER(yes)
+{
+    v->u = true;
+    return true;
 }
 
 MC_GETTER(caller)
@@ -116,6 +133,8 @@ static const McColumn key_columns[] = {
     K("cache", key.cache, CACHE, "of --by cache", BY(CACHE)),
     MC_GET("layer", get_layer, WORD, NULL, "if there is no cache",
            .flags = MC_OMIT, .when = is_of_layer),
+    MC_GET("backing", get_yes, YES_NO, NULL, "pages in which blocks of other "
+           "layers lie: not in the sum", .when = is_backing),
     K("pid", key.task, PID, "of --by task", BY(TASK)),
     K("comm", key.task, COMM, "name of the task", BY(TASK)),
     K("module", module, WORD, "of --by module", BY(MODULE)),
@@ -134,8 +153,9 @@ static void put_cache(McOut *o, GString *s, const void *row, bool json)
     if (kt_tracer_cache(o->ctx->tracer, key->cache, &cache)) {
         mc_put_word(s, cache.name);
     } else {
-        g_string_append_printf(s, "[%s]", key->layer ?
-                               kt_layer_name(key->layer) : "-");
+        g_string_append_printf(s, "[%s%s]", key->layer ?
+                               kt_layer_name(key->layer) : "-",
+                               key->backing ? " of other layers" : "");
     }
 }
 
@@ -151,6 +171,11 @@ static void put_task(McOut *o, GString *s, const void *row, bool json)
     } else {
         g_string_append_c(s, '-');
     }
+}
+
+MC_WHEN(is_backing_stack)
+{
+    return is_by(row, MC_BY_STACK) && row_of(row)->row->key.backing;
 }
 
 /* The long form has the stack on lines of its own. */
@@ -173,6 +198,7 @@ static void put_sizes(McOut *o, GString *s, const void *row, bool json)
 }
 
 static const McColumn key_text_columns[] = {
+    MC_ONLY_TEXT("[pages of other layers] ", .when = is_backing_stack),
     MC_ONLY_TEXT("stack", .head = "stack", .when = is_by_long_stack),
     MC_VIA(NULL, Row, row, key.stack, STACK, "%", NULL, .head = "stack",
            .when = is_by_short_stack),

@@ -90,6 +90,7 @@ static void add_totals(McTopTable *table, const KtTotals *t, bool subtract)
 {
     const uint64_t sign = subtract ? UINT64_MAX : 1;
     KtAccount *all = &table->all.a;
+    uint64_t unknown = table->totals.backing_unknown;
 
     all->allocs += sign * t->sum.allocs;
     all->asked += sign * t->sum.asked;
@@ -100,7 +101,9 @@ static void add_totals(McTopTable *table, const KtTotals *t, bool subtract)
     all->cross += sign * t->sum.cross;
     all->peak = t->sum.peak;
     table->all.peak_known = table->all.cross_known = true;
+    unknown = MAX(unknown, t->backing_unknown);
     table->totals = *t;
+    table->totals.backing_unknown = unknown;
 }
 
 /* Add the accounts of @from at a mark. Return false if there is no such
@@ -158,6 +161,27 @@ static void print_table(McOut *out, const McArgs *args, McTopTable *table)
     }
 }
 
+static void print_unknown(McOut *out, const KtTotals *t)
+{
+    if (t->backing_unknown && !out->json) {
+        mc_out_printf(out, "pages of %" PRIu64 " %s may be counted twice: it "
+                      "is not known whether other layers got them",
+                      t->backing_unknown,
+                      t->backing_unknown == 1 ? "backtrace" : "backtraces");
+    }
+}
+
+static void print_backing(McOut *out, const KtTotals *t)
+{
+    if (t->backing_blocks) {
+        g_string_append_printf(out->line, "pages of other layers, not in "
+                               "\"all\": %" PRIu64 " %s, ", t->backing_blocks,
+                               t->backing_blocks == 1 ? "block" : "blocks");
+        mc_put_bytes(out, out->line, t->backing);
+        mc_out_end_line(out);
+    }
+}
+
 /* Print the parts of the totals that are no plain allocation or free. JSON has
  * them as keys. */
 static void print_notes(McOut *out, const KtTotals *t)
@@ -184,6 +208,8 @@ static void print_notes(McOut *out, const KtTotals *t)
         mc_out_printf(out, "frees without a recorded allocation: %"
                               PRIu64 ", see --stray", t->stray);
     }
+    print_backing(out, t);
+    print_unknown(out, t);
 }
 
 /* Note how many blocks and past lives were evicted, during the count
@@ -319,6 +345,7 @@ bool mc_cmd_top(McOut *out, const McArgs *args, GError **errp)
         return false;
     }
     w.table = table;
+    table->one_layer = filtered && args->filter.spec.layer == KT_LAYER_PAGES;
     if (!filtered) {
         add_accounts(table, out->ctx->tracer, NULL, false);
     }
@@ -489,5 +516,6 @@ bool mc_cmd_diff(McOut *out, const McArgs *args, GError **errp)
         add_accounts(table, out->ctx->tracer, NULL, false);
     }
     print_table(out, args, table);
+    print_unknown(out, &table->totals);
     return true;
 }

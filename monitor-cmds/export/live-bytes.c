@@ -257,9 +257,14 @@ static bool compare_account(const KtAccountKey *key, const KtAccount *a,
                             void *opaque)
 {
     Comparing *x = opaque;
-    Account *ours = account_at(x->l, account_of(key->cache, key->layer));
-    unsigned counter = ours->counter - 1;
+    Account *ours;
+    unsigned counter;
 
+    if (key->backing) {
+        return true;
+    }
+    ours = account_at(x->l, account_of(key->cache, key->layer));
+    counter = ours->counter - 1;
     x->l->corrected += x->l->begun && ours->live != live_of(a);
     ours->live = live_of(a);
     if (counter >= x->live->len) {
@@ -320,8 +325,10 @@ static void follow_alloc(McLiveBytes *l, const KtEvent *ev, uint64_t us)
         MAX(ev->size, ev->actual), ev->actual,
         account_of(ev->cache, ev->layer),
     };
+    const KtBlock block = { .layer = ev->layer, .alloc_stack = ev->stack };
 
     if (ev->layer == KT_LAYER_NONE || ev->layer >= KT_LAYER__COUNT ||
+        kt_query_is_backing(l->tracer, &block) ||
         ((ev->flags & KT_EVF_IF_NEW) &&
          g_hash_table_contains(l->block, &ev->va))) {
         return;
@@ -379,7 +386,7 @@ static bool add_loaded(const KtBlock *b, void *opaque)
 {
     McLiveBytes *l = opaque;
 
-    if (b->state == KT_BLOCK_ALLOCATED) {
+    if (b->state == KT_BLOCK_ALLOCATED && !kt_query_is_backing(l->tracer, b)) {
         add_block(l, b->va, (Block) { kt_block_len(b), b->actual,
                                       account_of(b->cache, b->layer) });
     }

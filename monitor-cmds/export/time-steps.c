@@ -103,7 +103,8 @@ static uint64_t number_of(const KtAccountKey *key)
     case KT_BY_STACK:
         return key->stack.v;
     case KT_BY_CACHE:
-        return key->cache.v ? (uint64_t)key->cache.v << 8 : key->layer;
+        return key->cache.v ? (uint64_t)key->cache.v << 8 :
+               key->layer | (uint64_t)key->backing << 7;
     case KT_BY_TASK:
         return key->task.v;
     default:
@@ -265,10 +266,10 @@ static void rank(McTimeSteps *s, KtTracer *t, const GsKernel *kernel, McBy by)
         gpointer place = g_hash_table_lookup(ranks,
                                              mc_top_row(table, &series->key));
 
-        if (by == MC_BY_MODULE) {
-            g_hash_table_insert(s->module_rank, series, place);
-        } else {
+        if (by != MC_BY_MODULE) {
             series->rank = GPOINTER_TO_UINT(place);
+        } else if (!series->key.backing) {
+            g_hash_table_insert(s->module_rank, series, place);
         }
     }
 }

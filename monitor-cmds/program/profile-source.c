@@ -64,6 +64,12 @@ static void read_stack(McHeapProfile *p, JsonObject *o)
     read_values(mc_heap_profile_stack(p, frame, n), o);
 }
 
+/* The pages that other layers' blocks lie in are not in the totals. */
+static bool is_backing(JsonObject *o)
+{
+    return !g_strcmp0(ka_json_text(o, "backing"), "yes");
+}
+
 /* A row by cache has the name of a cache, or of an allocator's layer. */
 static void read_cache(McHeapProfile *p, JsonObject *o)
 {
@@ -102,6 +108,9 @@ static bool read_sum(void *opaque, JsonObject *o, const char *type)
     int64_t us;
 
     if (!strcmp(type, "top") || !strcmp(type, "diff")) {
+        if (is_backing(o)) {
+            return true;
+        }
         if (ka_json_list(o, "stack")) {
             read_stack(r->profile, o);
         } else {

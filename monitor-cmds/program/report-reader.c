@@ -34,7 +34,10 @@ static char *row_name(JsonObject *o, const char *by)
     if (ka_json_number(o, by, &n)) {
         return g_strdup_printf("%" PRId64, n);
     }
-    return layer ? g_strdup_printf("[%s]", layer) : g_strdup("[unknown]");
+    return layer ? g_strdup_printf("[%s%s]", layer,
+                                   ka_json_text(o, "backing") ?
+                                   " of other layers" : "") :
+                   g_strdup("[unknown]");
 }
 
 static bool read_row(void *opaque, JsonObject *o, const char *type)

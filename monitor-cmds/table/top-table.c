@@ -186,7 +186,8 @@ static uint64_t number_of(const McTopTable *t, const KtAccountKey *key,
     case MC_BY_STACK:
         return key->stack.v;
     case MC_BY_CACHE:
-        return key->cache.v ? (uint64_t)key->cache.v << 8 : key->layer;
+        return key->cache.v ? (uint64_t)key->cache.v << 8 :
+               key->layer | (uint64_t)key->backing << 7;
     case MC_BY_TASK:
         return key->task.v;
     case MC_BY_SIZE:
@@ -224,7 +225,10 @@ const McTopRow *mc_top_row(McTopTable *t, const KtAccountKey *key)
 
 static KtAccountKey key_of_block(const McTopTable *t, const KtBlock *b)
 {
-    KtAccountKey key = { .by = mc_by_account(t->by) };
+    KtAccountKey key = {
+        .by = mc_by_account(t->by),
+        .backing = kt_query_is_backing(t->tracer, b),
+    };
 
     switch (t->by) {
     case MC_BY_STACK:
@@ -262,13 +266,18 @@ static void add_amounts(KtAccount *to, const KtAccount *a, uint64_t sign)
 }
 
 /* Add an account to its row, or subtract it. If a row is the sum of several
- * accounts, its peak is unknown, because their peaks are of different times. */
+ * accounts, its peak is unknown, because their peaks are of different times.
+ * Rows of modules are without pages in which blocks of other layers lie. */
 void mc_top_add(McTopTable *t, KtTracer *from, const KtAccountKey *key,
                 const KtAccount *a, bool subtract)
 {
     KtAccountKey ours = translate(t->tracer, from, key);
-    McTopRow *row = row_at(t, &ours, true);
+    McTopRow *row;
 
+    if (t->by == MC_BY_MODULE && key->backing) {
+        return;
+    }
+    row = row_at(t, &ours, true);
     row->peak_known = !t->diff && !row->a.allocs && row->peak_known;
     row->a.peak = a->peak;
     add_amounts(&row->a, a, subtract ? UINT64_MAX : 1);
@@ -331,15 +340,23 @@ static void count_amounts(McTopRow *row, const KtBlock *b)
 void mc_top_count(McTopTable *t, const KtBlock *b, bool amounts)
 {
     KtAccountKey key = key_of_block(t, b);
-    McTopRow *row = row_at(t, &key, amounts);
+    bool in_sums = !key.backing || t->one_layer;
+    McTopRow *row = NULL;
 
-    if (amounts) {
+    if (in_sums || t->by == MC_BY_STACK || t->by == MC_BY_CACHE) {
+        row = row_at(t, &key, amounts);
+    }
+    if (row && amounts) {
         count_amounts(row, b);
-        count_amounts(&t->all, b);
     }
     if (row) {
         count_life(row, b);
+    }
+    if (row && in_sums) {
         count_life(&t->all, b);
+    }
+    if (in_sums && amounts) {
+        count_amounts(&t->all, b);
     }
 }
 
@@ -470,7 +487,10 @@ static int compare_caches(KtTracer *t, const KtAccountKey *a,
     if (x.va != y.va) {
         return x.va < y.va ? -1 : 1;
     }
-    return a->layer < b->layer ? -1 : a->layer > b->layer;
+    if (a->layer != b->layer) {
+        return a->layer < b->layer ? -1 : 1;
+    }
+    return a->backing - b->backing;
 }
 
 /* Compare keys by what is printed. Ids differ between a tracer and the reader

@@ -76,6 +76,7 @@ typedef struct McTopRow {
  * @all: the sum of all rows
  * @totals: further totals; all 0 if @counted
  * @counted: amounts are counted from blocks and past lives
+ * @one_layer: only pages are counted, so those of other layers are, too
  * @dropped: number of blocks and past lives that were evicted
  */
 typedef struct McTopTable {
@@ -89,6 +90,7 @@ typedef struct McTopTable {
     McTopRow all;
     KtTotals totals;
     bool counted;
+    bool one_layer;
     uint64_t dropped;
 } McTopTable;
 
@@ -104,7 +106,7 @@ void mc_top_add(McTopTable *t, KtTracer *from, const KtAccountKey *key,
  *  added if there is none */
 const McTopRow *mc_top_row(McTopTable *t, const KtAccountKey *key);
 /** mc_top_count() - count a block: its amounts if @amounts, else only its
- *  lifetime, if its row exists */
+ *  lifetime, if its row exists. Between kt_query_begin() and kt_query_end() */
 void mc_top_count(McTopTable *t, const KtBlock *b, bool amounts);
 /** mc_top_sorted() - return (owned) McTopRow pointers, the largest value of the
  *  column first; ka diff has only rows with a difference */

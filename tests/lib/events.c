@@ -100,6 +100,7 @@ void test_world_make_kernel(TestWorld *w)
         w->ctx.kernel = w->k;
         w->ctx.kernel_found = true;
         w->ctx.why_no_kernel = NULL;
+        kt_tracer_find_backing(w->t, w->k);
     }
     if (w->k) {
         finish_module(w);

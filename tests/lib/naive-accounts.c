@@ -50,8 +50,29 @@ NaiveAccount *naive_account(Naive *m, KtBy by, uint64_t key)
     return &g_array_index(m->accounts, NaiveAccount, m->accounts->len - 1);
 }
 
+/* Were the block's pages allocated for another layer? The first block of a
+ * stack decides for all of them. */
+static bool is_backing(Naive *m, const KtBlock *b)
+{
+    uint32_t stack = b->alloc_stack.v;
+    bool pages = b->layer == KT_LAYER_PAGES;
+
+    if (!m->backing[stack]) {
+        m->backing[stack] = pages && m->code_known && stack == NAIVE_BACKING ?
+                            1 : -1;
+        m->totals.backing_unknown += pages && (!stack || !m->code_known);
+    }
+    return m->backing[stack] > 0;
+}
+
 static KtAccount *of(Naive *m, const KtBlock *b, unsigned by)
 {
+    if (is_backing(m, b) && by == KT_BY_CACHE) {
+        return &naive_account(m, by, NAIVE_BACKING_KEY)->a;
+    }
+    if (is_backing(m, b) && by != KT_BY_STACK) {
+        return &m->nowhere;
+    }
     return by == KT_BY__COUNT ? &m->totals.sum :
            &naive_account(m, by, naive_key(b, by))->a;
 }

@@ -583,6 +583,7 @@ void naive_forget(Naive *m)
     g_array_set_size(m->errors, 0);
     g_array_set_size(m->accounts, 0);
     m->totals = (KtTotals) { 0 };
+    memset(m->backing, 0, sizeof(m->backing));
     m->queued_nothing = m->destroyed = 0;
     m->misfreed = 0;
     m->split = false;

@@ -10,6 +10,8 @@
 #include "kalloc-tracer/kt.h"
 
 #define NAIVE_HISTORY_ROWS 40
+/* The stack that gets pages for another layer, if its first block is one. */
+#define NAIVE_BACKING 3
 
 /** struct NaiveBlock - a block, and what queries do not return */
 typedef struct NaiveBlock {
@@ -35,6 +37,9 @@ typedef struct Naive {
     GArray *errors;         /* KtError */
     GArray *accounts;       /* NaiveAccount */
     KtTotals totals;
+    KtAccount nowhere;      /* what no sum has is added here */
+    bool code_known;        /* pages of NAIVE_BACKING are those of others */
+    signed char backing[8]; /* by stack: 1 its pages are, -1 they are not */
     bool split;             /* a block was split: peaks depend on order */
     bool complete;
     bool gap;
@@ -55,6 +60,8 @@ void naive_deinit(Naive *m);
 
 /* ---- accounts, naive-accounts.c ----------------------------------------- */
 
+/* The key of the account of all pages of other layers, by cache. */
+#define NAIVE_BACKING_KEY 50
 /** naive_key() - the key of the account that the block is in. */
 uint64_t naive_key(const KtBlock *b, KtBy by);
 NaiveAccount *naive_account(Naive *m, KtBy by, uint64_t key);

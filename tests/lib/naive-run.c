@@ -9,6 +9,7 @@
  */
 #include "tests/lib/naive-run.h"
 
+#include "kalloc-tracer/tracer/tracer.h"
 #include "tests/lib/naive-model.h"
 
 #define N_STACKS        6
@@ -313,7 +314,8 @@ static uint64_t key_of(const KtAccountKey *key)
     case KT_BY_STACK:
         return key->stack.v;
     case KT_BY_CACHE:
-        return key->cache.v ? 100u + key->cache.v : key->layer;
+        return key->backing ? NAIVE_BACKING_KEY :
+               key->cache.v ? 100u + key->cache.v : key->layer;
     case KT_BY_TASK:
         return key->task.v;
     default:
@@ -361,6 +363,7 @@ static void compare_accounts(const Naive *model)
     g_assert_cmpuint(t.lost_reserved, ==, m->totals.lost_reserved);
     g_assert_cmpuint(t.splits, ==, m->totals.splits);
     g_assert_cmpuint(t.stray, ==, m->totals.stray);
+    g_assert_cmpuint(t.backing_unknown, ==, m->totals.backing_unknown);
 }
 
 /* Accesses are random here: most are right. */
@@ -465,6 +468,20 @@ static void push_event(Naive *m, KtEvent ev)
     naive_event(m, &ev);
 }
 
+/* Tell the tracer which code gets pages for other layers: that of the stack
+ * NAIVE_BACKING. Its address is none of a kernel. */
+static void find_backing(Naive *m)
+{
+    const KtCodeRange code = { 0x100 * NAIVE_BACKING - 16,
+                               0x100 * NAIVE_BACKING + 16 };
+
+    g_clear_pointer(&m->t->backing, g_array_unref);
+    m->t->backing = g_array_new(FALSE, FALSE, sizeof(code));
+    g_array_append_val(m->t->backing, code);
+    m->t->model->accounts.backing = m->t->backing;
+    m->code_known = true;
+}
+
 static bool special(Naive *m, const uint8_t *p)
 {
     switch (p[0]) {
@@ -479,6 +496,10 @@ static bool special(Naive *m, const uint8_t *p)
         m->previous = naive_live(m);
         naive_forget(m);
         m->gap = m->complete = m->unseen = m->blind = false;
+        m->code_known = false;
+        if (p[1] & 1) {
+            find_backing(m);
+        }
         return true;
     case 0xfd:
         m->complete = p[1] & 1;
@@ -551,6 +572,7 @@ size_t naive_run(const uint8_t *data, size_t len, unsigned every)
     m.t = kt_tracer_new(&config, NULL);
     add_stacks(m.t);
     add_names(m.t);
+    find_backing(&m);
     for (size_t i = 0; i < n; i++, data += NAIVE_OP_BYTES) {
         one_op(&m, data);
         if (i % every == 0) {

@@ -126,12 +126,12 @@ static bool dump_account(const KtAccountKey *key, const KtAccount *a,
     GPtrArray *lines = opaque;
     Dump d = { lines->pdata[0], g_string_new(NULL) };
 
-    g_string_append_printf(d.s, "account %u pc %lx era %u layer %u "
+    g_string_append_printf(d.s, "account %u pc %lx era %u layer %u%s "
                            "size %lu-%lu %lu "
                            "%lu %lu %lu %lu %lu peak %lu cross %lu", key->by,
                            (gulong)key->pc, key->era, key->layer,
-                           (gulong)key->lo,
-                           (gulong)key->hi, (gulong)a->allocs,
+                           key->backing ? " backing" : "",
+                           (gulong)key->lo, (gulong)key->hi, (gulong)a->allocs,
                            (gulong)a->asked, (gulong)a->reserved,
                            (gulong)a->frees, (gulong)a->freed_asked,
                            (gulong)a->freed_reserved, (gulong)a->peak,
@@ -154,12 +154,15 @@ static void dump_totals(Dump *d)
 
     kt_query_totals(d->t, NULL, &t);
     g_string_append_printf(d->s, "totals %lu %lu peak %lu: %lu %lu %lu %lu %lu "
-                           "%lu %lu %lu\n", (gulong)t.sum.allocs,
+                           "%lu %lu %lu, backing %lu %lu %lu\n",
+                           (gulong)t.sum.allocs,
                            (gulong)t.sum.freed_reserved, (gulong)t.sum.peak,
                            (gulong)t.resizes, (gulong)t.grown,
                            (gulong)t.shrunk, (gulong)t.lost,
                            (gulong)t.lost_asked, (gulong)t.lost_reserved,
-                           (gulong)t.splits, (gulong)t.stray);
+                           (gulong)t.splits, (gulong)t.stray,
+                           (gulong)t.backing_blocks, (gulong)t.backing,
+                           (gulong)t.backing_unknown);
 }
 
 /* Sort the accounts by their text: ids are different after a load. */

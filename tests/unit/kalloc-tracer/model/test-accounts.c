@@ -156,6 +156,129 @@ TEST(test_marks_stay_as_they_are, "/accounts/points-stay-as-they-are")
     g_assert_false(kt_accounts_drop_mark(&w->a, "a"));
 }
 
+/* ---- pages of other layers ----------------------------------------------- */
+
+static void allocate_pages(World *w, uint32_t stack)
+{
+    const KtWho who = { .stack = stack, .layer = KT_LAYER_PAGES };
+
+    kt_accounts_alloc(&w->a, &who, (KtAmount) { 4096, 4096 });
+}
+
+/* The code of stacks 3 and 4, whose frames are behind their calls. */
+static GArray *some_code(void)
+{
+    const KtCodeRange before = { 1, 2 }, code = { TEXT + 17, TEXT + 48 };
+    GArray *a = g_array_new(FALSE, FALSE, sizeof(KtCodeRange));
+
+    g_array_append_val(a, before);
+    g_array_append_val(a, code);
+    return a;
+}
+
+static KtTotals totals_of(const World *w)
+{
+    return kt_tables_totals(&w->a.now);
+}
+
+TEST(test_backing, "/accounts/backing")
+{
+    g_autoptr(World) w = world_new(UINT64_MAX);
+    g_autoptr(GArray) code = some_code();
+    KtCells callers = { 0 };
+    const KtWho who = { .stack = 3, .layer = KT_LAYER_PAGES };
+
+    w->a.backing = code;
+    for (uint32_t stack = 1; stack <= 5; stack++) {
+        allocate_pages(w, stack);
+        g_assert_cmpint(kt_accounts_is_backing(&w->a, stack), ==,
+                        stack == 3 || stack == 4);
+    }
+    g_assert_cmpuint(totals_of(w).sum.allocs, ==, 3);
+    g_assert_cmpuint(totals_of(w).sum.peak, ==, 3 * 4096);
+    g_assert_cmpuint(totals_of(w).backing_blocks, ==, 2);
+    kt_accounts_free(&w->a, &who, (KtAmount) { 4096, 4096 }, true);
+    g_assert_cmpuint(totals_of(w).sum.frees, ==, 0);
+    g_assert_cmpuint(totals_of(w).sum.cross, ==, 0);
+    g_assert_cmpuint(totals_of(w).backing, ==, 4096);
+    g_assert_cmpuint(totals_of(w).backing_unknown, ==, 0);
+    kt_tables_callers(&w->a.now, &callers);
+    g_assert_cmpuint(kt_cells_sum(&callers).allocs, ==, 3);
+    kt_cells_clear(&callers);
+}
+
+/* A large kmalloc() by code that also gets pages for others, such as that of
+ * the array of pages of a vmalloc() area, counts. */
+TEST(test_only_pages_are_backing, "/accounts/only-pages-are-backing")
+{
+    g_autoptr(World) w = world_new(UINT64_MAX);
+    g_autoptr(GArray) code = some_code();
+
+    w->a.backing = code;
+    allocate(w, 3);
+    g_assert_false(kt_accounts_is_backing(&w->a, 3));
+    g_assert_cmpuint(totals_of(w).sum.reserved, ==, 16);
+}
+
+/* What was not known stays counted, so that its free counts in the same
+ * account. */
+TEST(test_backing_unknown, "/accounts/backing-unknown")
+{
+    g_autoptr(World) w = world_new(UINT64_MAX);
+    g_autoptr(GArray) code = some_code();
+
+    allocate_pages(w, 3);
+    allocate_pages(w, 0);
+    g_assert_cmpuint(totals_of(w).backing_unknown, ==, 2);
+    w->a.backing = code;
+    allocate_pages(w, 3);
+    allocate_pages(w, 4);
+    g_assert_cmpuint(totals_of(w).backing_unknown, ==, 2);
+    g_assert_cmpuint(totals_of(w).sum.allocs, ==, 3);
+    g_assert_cmpuint(totals_of(w).backing_blocks, ==, 1);
+}
+
+/* A recount decides as the accounts did, whatever it sees first. */
+TEST(test_recount_of_backing, "/accounts/recount-of-backing")
+{
+    g_autoptr(World) w = world_new(UINT64_MAX);
+    g_autoptr(GArray) code = some_code();
+    const KtWho object = { .stack = 3, .layer = KT_LAYER_KMALLOC };
+    const KtWho pages = { .stack = 3, .layer = KT_LAYER_PAGES };
+    g_autofree char *same = NULL, *other = NULL;
+    KtAccounts again;
+
+    w->a.backing = code;
+    allocate_pages(w, 3);
+    allocate(w, 3);
+    kt_accounts_init_recount(&again, &w->a);
+    kt_accounts_alloc(&again, &object, (KtAmount) { 10, 16 });
+    other = kt_accounts_differ(&w->a, &again);
+    g_assert_nonnull(other);
+    kt_accounts_alloc(&again, &pages, (KtAmount) { 4096, 4096 });
+    same = kt_accounts_differ(&w->a, &again);
+    g_assert_cmpstr(same, ==, NULL);
+    kt_accounts_deinit(&again);
+}
+
+/* Without an account of its own a stack cannot be told apart. */
+TEST(test_fold_backing, "/accounts/fold-backing")
+{
+    g_autoptr(World) w = world_new(UINT64_MAX), live = world_new(UINT64_MAX);
+    g_autoptr(GArray) code = some_code();
+
+    w->a.backing = code;
+    allocate_pages(w, 3);
+    allocate_pages(w, 1);
+    kt_accounts_fold_backing(&w->a);
+    allocate_pages(live, 3);
+    allocate_pages(live, 1);
+    g_assert_true(kt_accounts_settle(&w->a, &live->a));
+    g_assert_cmpuint(totals_of(w).sum.reserved, ==, 2 * 4096);
+    g_assert_cmpuint(totals_of(w).backing_blocks, ==, 0);
+    g_assert_cmpuint(totals_of(w).backing_unknown, ==, 1);
+}
+
 TEST(test_strays_without_room, "/accounts/strays-without-room")
 {
     g_autoptr(World) w = world_new(2048);

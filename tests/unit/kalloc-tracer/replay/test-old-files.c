@@ -228,6 +228,22 @@ TEST(snapshot, "/old-files/snapshot")
     expect_tracer(t, snapshot_blocks, G_N_ELEMENTS(snapshot_blocks), 1, 110);
 }
 
+/* Versions to 4 count all pages, and do not say for whom these are. */
+TEST(pages_of_a_snapshot, "/old-files/pages-of-a-snapshot")
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+    g_autoptr(KtTracer) t = kt_tracer_new(&config, NULL);
+    KtTotals totals;
+
+    g_assert_true(load_snapshot(t, NULL));
+    kt_query_begin(t);
+    g_assert_true(kt_query_totals(t, NULL, &totals));
+    kt_query_end(t);
+    g_assert_cmpuint(totals.backing_unknown, ==, 1);
+    g_assert_cmpuint(totals.backing_blocks, ==, 0);
+    g_assert_cmpuint(totals.sum.allocs - totals.sum.frees, ==, 4);
+}
+
 /* ---- journal ------------------------------------------------------------ */
 
 static bool on_event(void *opaque, const KtEvent *ev)

@@ -15,12 +15,29 @@
 
 /* ---- random maps -------------------------------------------------------- */
 
+/* Half of the stacks of pages get these for other layers. */
+static void find_backing(KtTracer *t)
+{
+    static const char map[] = "ffffffff81000000 T _stext\n"
+                              "ffffffff81000001 T allocate_slab\n"
+                              "ffffffff81000020 T other\n"
+                              "ffffffff81f00000 T _etext\n";
+    GsKernel *k = gs_kernel_new_from_data(map, strlen(map), "map", NULL);
+
+    g_assert_nonnull(k);
+    kt_tracer_find_backing(t, k);
+    gs_kernel_free(k);
+}
+
 static KtTracer *new_tracer_with(uint64_t history_bytes)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
+    KtTracer *t;
 
     config.history_bytes = history_bytes;
-    return kt_tracer_new(&config, NULL);
+    t = kt_tracer_new(&config, NULL);
+    find_backing(t);
+    return t;
 }
 
 static KtTracer *new_tracer(void)
@@ -105,6 +122,7 @@ static KtTracer *random_tracer(uint32_t seed)
     if (seed % 3 == 0) {
         kt_tracer_reset(t);
         kt_tracer_set_complete(t, true);
+        find_backing(t);
         push_many(t, r, 500);
     }
     if (seed % 5 == 0) {

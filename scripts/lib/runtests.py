@@ -69,6 +69,7 @@ guest         test_regs                 30  full
 guest         test_rules                30  full
 guest         test_script               30  full
 guest         test_scripts              30  full
+guest         test_sums                 30  full
 guest         test_sweep                30  full
 guest         test_sweep_ends           30  full
 guest         test_text_unchanged       30  full

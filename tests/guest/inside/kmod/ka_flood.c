@@ -14,6 +14,7 @@
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
+#include <linux/vmalloc.h>
 
 #include "ka_kmod.h"
 
@@ -27,9 +28,28 @@ static unsigned int bits = 12;
 module_param(bits, uint, 0644);
 MODULE_PARM_DESC(bits, "2^bits different backtraces, 20 at most");
 
+static bool areas;
+module_param(areas, bool, 0644);
+MODULE_PARM_DESC(areas, "objects are areas of vmalloc()");
+
 static void *kept;
 static void *lag[LAG];
 static unsigned int turn;
+
+static __always_inline void *flood_alloc(void)
+{
+    return areas ? vmalloc(max(size, 8u)) :
+                   kmalloc(max(size, 8u), GFP_KERNEL | __GFP_NOWARN);
+}
+
+static __always_inline void flood_release(void *p)
+{
+    if (areas) {
+        vfree(p);
+    } else {
+        kfree(p);
+    }
+}
 
 /* Two calls of itself: each bit of the path is another return address. */
 static KA_SITE void *flood_take(unsigned int path, unsigned int depth)
@@ -37,7 +57,7 @@ static KA_SITE void *flood_take(unsigned int path, unsigned int depth)
     void *p;
 
     if (!depth) {
-        p = kmalloc(max(size, 8u), GFP_KERNEL | __GFP_NOWARN);
+        p = flood_alloc();
         ka_site_end();
         return p;
     }
@@ -84,7 +104,7 @@ static KA_SITE int flood_churn(unsigned int n)
 
     while (n--) {
         p = flood_next();
-        kfree(lag[turn % LAG]);
+        flood_release(lag[turn % LAG]);
         lag[turn % LAG] = p;
         if (!p) {
             return -ENOMEM;
@@ -100,14 +120,14 @@ static KA_SITE void flood_free(void)
 
     for (i = 0; kept; i++) {
         next = *(void **)kept;
-        kfree(kept);
+        flood_release(kept);
         kept = next;
         if (!(i % 1024)) {
             cond_resched();
         }
     }
     for (i = 0; i < LAG; i++) {
-        kfree(lag[i]);
+        flood_release(lag[i]);
         lag[i] = NULL;
     }
 }

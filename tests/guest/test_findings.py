@@ -190,6 +190,12 @@ with tap.test('growth: copies of a cache are added up, and so are all caches'):
     a, = grown('1K', cache('a', 600), cache('b', 600))
     assert a.title == 'growth of all memory' and '1200 bytes' in a.text, a
 
+with tap.test('growth: pages of other allocators are no growth'):
+    a, = grown('1K', cache(None, 4096),
+               {**cache(None, 4096), 'layer': 'pages', 'backing': 'yes'},
+               total=4096)
+    assert a.title == 'growth of [vmalloc]', a
+
 with tap.test('growth: what is not known is said'):
     guest = Answers({'ka mark': [{'fail': 'too many marks'}],
                      'ka diff': [{'fail': 'no such mark'}]})

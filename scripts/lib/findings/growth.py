@@ -61,6 +61,11 @@ def name_of(row):
     return f"[{row.get('layer') or '-'}]"
 
 
+def counted(rows):
+    """Rows without pages that other allocators' blocks lie in."""
+    return [row for row in rows if not row.get('backing')]
+
+
 def by_name(rows):
     """{cache: bytes that it grew}, the largest first."""
     grew = {}
@@ -91,11 +96,11 @@ def over(limit, answer, stacks):
     """Return a finding for each cache that grew more than the limit; if it
     takes all of them to grow so much, one of everything."""
     total = answer.total.live
-    grew = by_name(row.raw for row in answer)
+    grew = by_name(counted(row.raw for row in answer))
     names = {n: more for n, more in grew.items() if more > limit.size}
     if not names and total > limit.size:
         names = {'all memory': total}
-    stacks = [row.raw for row in stacks if row.live > 0][:STACKS]
+    stacks = counted(row.raw for row in stacks if row.live > 0)[:STACKS]
     return [make(name, more, limit, stacks) for name, more in names.items()]
 
 
@@ -108,7 +113,7 @@ def findings(vm, limits):
             continue
         try:
             found += over(limit, vm.diff(limit.mark, by='cache'),
-                          vm.diff(limit.mark, by='stack', n=STACKS))
+                          vm.diff(limit.mark, by='stack', n=2 * STACKS))
         except KaError as e:
             limit.why = str(e)
     return found

@@ -307,12 +307,18 @@ void kt_access_watch_recover(KtAccessWatch *w)
 
 static const char *why_not(const KtCapture *c)
 {
+    uint32_t size;
+
     if (c->shared.profile) {
         return "the guest's kernel is not Linux";
     }
     if (!gs_kernel_has_all_symbols(c->shared.kernel)) {
         return "the kernel has no symbol table, so that code of its allocator "
                "cannot be told from other code";
+    }
+    if (gs_kernel_type_size(c->shared.kernel, "slob_block", &size)) {
+        return "the allocator is SLOB, so that nobody knows which pages have "
+               "objects";
     }
     return kt_access_watch_layout(&watch, c->shared.kernel) ? NULL :
            "the kernel has no types, so that nobody knows which pages are "

@@ -245,6 +245,9 @@ static bool can_check(const McOut *out, GError **errp)
     } else if (k && !gs_kernel_type_size(k, "page", &size)) {
         why = "this kernel has no types (BTF), so nobody knows which pages are "
               "free; give types=FILE, see docs/types.md";
+    } else if (k && gs_kernel_type_size(k, "slob_block", &size)) {
+        why = "the allocator of this kernel is SLOB, so nobody knows which "
+              "pages have objects";
     }
     if (why) {
         g_set_error_literal(errp, MC_ERROR, MC_ERROR_UNKNOWN, why);

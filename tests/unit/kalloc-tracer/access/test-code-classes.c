@@ -146,10 +146,41 @@ TEST(missing, "/code-classes/missing")
     g_assert_false(is_missing(c, "kfree"));
     g_assert_true(is_missing(c, "kmem_cache_free"));
     g_assert_true(is_missing(c, "___slab_alloc or __slab_alloc or "
-                             "refill_objects or slab_alloc_node"));
+                             "refill_objects or slab_alloc_node or "
+                             "cache_alloc_refill"));
     /* rows of other architectures, and what can be inlined */
     g_assert_false(is_missing(c, "__arch_copy_from_user"));
     g_assert_false(is_missing(c, "copy_page or __pi_copy_page"));
+}
+
+/* SLAB has no function by a name of SLUB's. */
+TEST(slab, "/code-classes/slab")
+{
+    static const char *const name[] = {
+        "free_block", "cache_alloc_refill", "cache_grow_begin",
+        "slabs_destroy", "drain_array", "cache_reap",
+    };
+    const char *end = strstr(symbols, "ffffffff81000580");
+    g_autoptr(GString) text = g_string_new_len(symbols, end - symbols);
+    g_autoptr(KtCodeClasses) c = NULL;
+    g_autoptr(GsKernel) k = NULL;
+    g_autoptr(GError) err = NULL;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(name); i++) {
+        g_string_append_printf(text, "ffffffff810005%02x t %s\n", 0x48 + 8 * i,
+                               name[i]);
+    }
+    g_string_append(text, end);
+    k = gs_kernel_new_from_data(text->str, text->len, "System.map", &err);
+    g_assert_no_error(err);
+    gs_kernel_set_slide(k, SLIDE);
+    c = kt_code_classes_new(k, NULL);
+    for (unsigned i = 0; i < G_N_ELEMENTS(name); i++) {
+        g_assert_cmpint(class_at(c, 0x548 + 8 * i), ==, KT_CODE_ALLOCATOR);
+    }
+    for (unsigned i = 0; kt_code_classes_missing(c, i); i++) {
+        g_assert_null(strstr(kt_code_classes_missing(c, i), "slab"));
+    }
 }
 
 /* A name in two rows would count for one of them only. Three architectures

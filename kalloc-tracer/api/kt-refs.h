@@ -24,7 +24,8 @@ typedef enum KtPlace {
     KT_PLACE_PAGE,          /* a page of the kernel that is no block */
     KT_PLACE_CODE,          /* instructions that load the start of a block */
     KT_PLACE_FREELIST,      /* a list of free objects, of a slab (in struct
-                             * page) or of a struct slab_sheaf; may be stale.
+                             * page), of a struct slab_sheaf or of a struct
+                             * array_cache (SLAB); may be stale.
                              * It does not keep a block reached */
     KT_PLACE__COUNT
 } KtPlace;

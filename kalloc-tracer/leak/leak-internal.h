@@ -39,8 +39,8 @@ typedef struct KtLiveBlock {
 } KtLiveBlock;
 G_STATIC_ASSERT(sizeof(KtLiveBlock) == 40);
 
-/** struct KtLiveSheaf - number of a block that is a struct slab_sheaf, and the
- *  offset of its array of free objects */
+/** struct KtLiveSheaf - number of a block that is a struct slab_sheaf, or an
+ *  array of SLAB, and the offset of its free objects */
 typedef struct KtLiveSheaf {
     uint32_t block, objects;
 } KtLiveSheaf;
@@ -228,7 +228,7 @@ KtLiveSet *kt_leak_collect(KtTracer *t, const KtLeakPlan *plan, GError **errp);
  * @here: place and owner of the words that are compared now. Of an owner only
  *        the address is set
  * @block: number of the block that has these words, or KT_MARKER_NONE
- * @free_objects: private: address of the array of a sheaf
+ * @free_objects: private: offset of the free objects of a sheaf
  */
 typedef struct KtSearch {
     KtLiveSet *w;
@@ -332,6 +332,9 @@ void kt_skip_members(KtLiveSet *w);
 /** kt_skip_sheaves() - skip the arrays of free objects in struct slab_sheaf,
  *  and list them in @w->sheaf. */
 void kt_skip_sheaves(KtLiveSet *w);
+/** kt_skip_arrays() - skip the arrays of free objects of SLAB (struct
+ *  array_cache), and list them in @w->sheaf. Call after kt_skip_sheaves(). */
+void kt_skip_arrays(KtLiveSet *w);
 /** kt_skip_kfree_rcu() - skip the pages that kfree_rcu() keeps in reserve.
  *  @w->pages must not be NULL. */
 void kt_skip_kfree_rcu(KtLiveSet *w);

@@ -100,8 +100,9 @@ bool kt_page_use_own_freelist(const KtPageUses *p, uint64_t va, uint64_t word)
     uint64_t off = va - kt_page_use_struct(p, 0);
     uint64_t page = off / p->struct_page, to;
 
+    off %= p->struct_page;
     to = (word - kt_page_use_va(p, 0)) >> p->page_shift;
-    return off % p->struct_page == p->freelist && to < p->n &&
+    return (off == p->freelist || off == p->first) && to < p->n &&
            (p->lo + page) / SLAB_PAGES == (p->lo + to) / SLAB_PAGES;
 }
 
@@ -383,6 +384,7 @@ KtPageUses *kt_page_use_read(const GsKernel *k, const GsMem *mem,
         return NULL;
     }
     p->freelist = r.at.l.at[KT_M_SLAB_FREELIST];
+    p->first = r.at.l.at[KT_M_SLAB_FIRST];
     p->use = g_try_malloc0(p->n);
     if (!p->use) {
         return NULL;

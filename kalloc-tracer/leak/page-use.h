@@ -33,6 +33,8 @@ typedef enum KtPageUse {
  * @struct_page: bytes of a struct page
  * @page_shift: log2 of the bytes of a page
  * @freelist: offset of a slab's freelist in struct page, UINT32_MAX if unknown
+ * @first: offset of the address of a slab's first object, UINT32_MAX if there
+ *         is none
  * @lo: first page frame; pages below are numbered @lo + i
  * @n: number of pages
  * @use: (owned) KtPageUse of page frame @lo + i
@@ -41,7 +43,7 @@ typedef struct KtPageUses {
     GsDirectMap direct_map;
     uint64_t struct_page;
     unsigned page_shift;
-    uint32_t freelist;
+    uint32_t freelist, first;
     uint64_t lo, n;
     uint8_t *use;
 } KtPageUses;
@@ -79,11 +81,11 @@ uint64_t kt_page_use_struct(const KtPageUses *p, uint64_t i);
 bool kt_page_use_by_struct(const KtPageUses *p, uint64_t va, uint64_t *i);
 /**
  * kt_page_use_own_freelist() - is @word, at @va in a struct page, a freelist
- * pointer into the page's own slab?
+ * pointer into the page's own slab, or the address of its first object (SLAB)?
  *
- * Such a word refers to no block. While the page is a slab, the word is the
- * address of a free object. After that, struct page keeps the old value, and
- * another block may be at that address.
+ * Such a word refers to no block. While the page is a slab, the freelist is the
+ * address of a free object, and each slab has a first object. After that,
+ * struct page keeps the old value, and another block may be at that address.
  */
 bool kt_page_use_own_freelist(const KtPageUses *p, uint64_t va, uint64_t word);
 /** kt_page_use_kernel() - find the page at @va of the direct map. Returns:

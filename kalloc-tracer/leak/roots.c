@@ -237,6 +237,19 @@ static void find_samples(const KtLiveSet *w, KtSlabSample out[SAMPLES + 1])
     out[n] = (KtSlabSample) { 0 };
 }
 
+/* Return (owned) why it is not known which pages are roots. */
+static char *unknown_pages(const KtLiveSet *w)
+{
+    uint32_t size;
+
+    return g_strdup(
+        gs_kernel_type_size(w->plan->kernel, "slob_block", &size) ?
+            "pages that are no blocks: the allocator SLOB does not say which "
+            "pages have objects" :
+            "pages that are no blocks: the kernel's types do not say where "
+            "they are");
+}
+
 static void find_pages(KtLiveSet *w)
 {
     g_autoptr(GHashTable) caches = list_caches(w);
@@ -246,9 +259,7 @@ static void find_pages(KtLiveSet *w)
     w->pages = kt_page_use_read(w->plan->kernel, &w->mem, sample, is_cache,
                                 caches);
     if (!w->pages) {
-        kt_live_set_add_missing(
-            w, g_strdup("pages that are no blocks: the kernel's types do not "
-                        "say where they are"));
+        kt_live_set_add_missing(w, unknown_pages(w));
     }
 }
 
@@ -506,6 +517,7 @@ void kt_roots_find(KtLiveSet *w)
     kt_skip_kmemleak(w);
     kt_skip_members(w);
     kt_skip_sheaves(w);
+    kt_skip_arrays(w);
     find_data(w);
     find_percpu(w);
     kt_roots_find_percpu_chunks(w);

@@ -44,6 +44,23 @@ static bool compare_gap(void *opaque, uint64_t va, uint64_t len)
     return !s->reader.stopped;
 }
 
+/* Return the offset in the block @s->block of a word at @va. Per-CPU memory has
+ * an address for each CPU. */
+static uint64_t offset_in_block(const KtSearch *s, uint64_t va)
+{
+    const KtLiveBlock *b = kt_live_set_block(s->w, s->block);
+
+    for (unsigned cpu = 0; b->layer == KT_LAYER_PERCPU &&
+         cpu < s->w->offset->len; cpu++) {
+        uint64_t off = va - kt_live_set_of_cpu(s->w, b->va, cpu);
+
+        if (off < b->len) {
+            return off;
+        }
+    }
+    return va - b->va;
+}
+
 /* Compare words of a sheaf: its array has free objects, and stale entries. */
 static void compare_sheaf(void *opaque, uint64_t va, const uint64_t *word,
                           size_t n)
@@ -51,8 +68,8 @@ static void compare_sheaf(void *opaque, uint64_t va, const uint64_t *word,
     KtSearch *s = opaque;
 
     for (size_t i = 0; i < n; i++) {
-        s->here.place = va + i * 8 >= s->free_objects ? KT_PLACE_FREELIST :
-                                                        KT_PLACE_BLOCK;
+        s->here.place = offset_in_block(s, va + i * 8) >= s->free_objects ?
+                            KT_PLACE_FREELIST : KT_PLACE_BLOCK;
         s->compare(s, va + i * 8, &word[i], 1);
     }
 }
@@ -65,11 +82,12 @@ static void search_blocks(KtSearch *s)
     for (uint32_t i = 0; i < s->w->live->len && !s->reader.stopped; i++) {
         const KtLiveSheaf *f = next < sheaf->len ?
                                &g_array_index(sheaf, KtLiveSheaf, next) : NULL;
-        uint64_t va = kt_live_set_block(s->w, i)->va;
         bool is_sheaf = f && f->block == i;
 
-        s->here = (KtRef) { .place = KT_PLACE_BLOCK, .owner.va = va };
-        s->free_objects = is_sheaf ? va + f->objects : 0;
+        s->here = (KtRef) {
+            .place = KT_PLACE_BLOCK, .owner.va = kt_live_set_block(s->w, i)->va,
+        };
+        s->free_objects = is_sheaf ? f->objects : 0;
         next += is_sheaf;
         s->block = i;
         kt_marker_each(s->w->scan, i, &s->reader, s->whole,

@@ -116,16 +116,35 @@ static void lg_add_kmemleak_types(struct btf *b, int t_int, int t_long,
     btf__add_field(b, "pointer", t_long, LG_RECORD_POINTER * 8, 0);
 }
 
+/* SLAB's arrays of free objects. */
+static void lg_add_array_types(struct btf *b, int t_int, int t_long)
+{
+    int entries = btf__add_array(b, t_long, t_long, 0);
+    int array = btf__add_struct(b, "array_cache", LG_ARRAY_ENTRY);
+
+    btf__add_field(b, "avail", t_int, 0, 0);
+    btf__add_field(b, "limit", t_int, LG_ARRAY_LIMIT * 8, 0);
+    btf__add_field(b, "entry", entries, LG_ARRAY_ENTRY * 8, 0);
+    btf__add_struct(b, "kmem_cache_node", LG_NODE_SIZE);
+    btf__add_field(b, "shared", t_long, LG_NODE_SHARED * 8, 0);
+    btf__add_field(b, "alien", t_long, LG_NODE_ALIEN * 8, 0);
+    btf__add_struct(b, "alien_cache", LG_ALIEN_ARRAY + LG_ARRAY_ENTRY);
+    btf__add_field(b, "ac", array, LG_ALIEN_ARRAY * 8, 0);
+}
+
 static void lg_add_slab_types(struct btf *b, int t_int, int t_long)
 {
-    int list;
+    int nodes = btf__add_array(b, t_long, t_long, 2), list;
 
     btf__add_struct(b, "slab", 64);
     btf__add_field(b, "slab_cache", t_long, LG_PAGE_CACHE * 8, 0);
     btf__add_field(b, "freelist", t_long, LG_PAGE_FREELIST * 8, 0);
+    btf__add_field(b, "s_mem", t_long, LG_PAGE_FIRST * 8, 0);
     btf__add_struct(b, "kmem_cache", LG_KMEM_CACHE_SIZE);
     btf__add_field(b, "flags", t_int, LG_KMEM_CACHE_FLAGS * 8, 0);
     btf__add_field(b, "sheaf_capacity", t_int, LG_KMEM_CACHE_CAPACITY * 8, 0);
+    btf__add_field(b, "cpu_cache", t_long, LG_KMEM_CACHE_ARRAYS * 8, 0);
+    btf__add_field(b, "node", nodes, LG_KMEM_CACHE_NODE * 8, 0);
     btf__add_struct(b, "slab_sheaf", LG_SHEAF_OBJECTS + 8);
     btf__add_field(b, "cache", t_long, LG_SHEAF_CACHE * 8, 0);
     btf__add_field(b, "objects", t_long, LG_SHEAF_OBJECTS * 8, 0);
@@ -187,6 +206,7 @@ static GsBtf *lg_make_types(uint32_t stack, bool purge_list)
     btf__add_field(b, "compound_head", t_long, LG_PAGE_HEAD * 8, 0);
     btf__add_field(b, "private", t_long, LG_PAGE_PRIVATE * 8, 0);
     lg_add_slab_types(b, t_int, t_long);
+    lg_add_array_types(b, t_int, t_long);
     lg_add_zone_types(b, list, t_long);
     lg_add_task_types(b, t_int, t_long, stack);
     lg_add_vmalloc_types(b, t_long, purge_list);
@@ -236,6 +256,7 @@ GsSymtab *lg_symbols(const char *moved, uint64_t to)
         { "pcpu_chunk_lists", LG_IMAGE + LG_PCPU_LISTS },
         { "pcpu_nr_slots", LG_IMAGE + LG_PCPU_NR_SLOTS },
         { "pcpu_unit_pages", LG_IMAGE + LG_PCPU_UNIT_PAGES },
+        { "nr_node_ids", LG_IMAGE + LG_NR_NODE_IDS },
         { "hstates", LG_IMAGE + LG_HSTATES },
         { "hugetlb_max_hstate", LG_IMAGE + LG_MAX_HSTATE },
         { "crashk_res", LG_IMAGE + LG_CRASHK_RES },

@@ -64,6 +64,7 @@ enum {
     LG_PCPU_LISTS = 0x60,
     LG_PCPU_NR_SLOTS = 0x68,
     LG_PCPU_UNIT_PAGES = 0x70,
+    LG_NR_NODE_IDS = 0x78,
     LG_INIT_TASK = 0x100,
     LG_CONTIG = 0x200,          /* contig_page_data */
     LG_ROOT = 0x800,            /* 64 words that a test may set */
@@ -77,7 +78,7 @@ enum {
 /* Sizes of types and offsets of their members. */
 enum {
     LG_PAGE_HEAD = 8, LG_PAGE_LRU = 8, LG_PAGE_CACHE = 8, LG_PAGE_MAPPING = 24,
-    LG_PAGE_FREELIST = 40,
+    LG_PAGE_FREELIST = 40, LG_PAGE_FIRST = 56,
     LG_FREE_AREA = 8, LG_AREA_SIZE = 40, LG_ZONE_SIZE = 128,
     LG_PCP_LISTS = 8, LG_PCP = 0x100,
     LG_TASK_SIZE = 256, LG_TASK_STACK = 0, LG_TASK_ON_CPU = 8,
@@ -85,6 +86,9 @@ enum {
     LG_NODE_RIGHT = 8, LG_NODE_LEFT = 16,
     LG_KMEM_CACHE_SIZE = 64, LG_KMEM_CACHE_FLAGS = 8,
     LG_KMEM_CACHE_CAPACITY = 24, LG_SHEAF_CACHE = 16, LG_SHEAF_OBJECTS = 32,
+    LG_KMEM_CACHE_ARRAYS = 32, LG_KMEM_CACHE_NODE = 40,     /* SLAB */
+    LG_NODE_SHARED = 8, LG_NODE_ALIEN = 16, LG_NODE_SIZE = 24,
+    LG_ARRAY_LIMIT = 4, LG_ARRAY_ENTRY = 16, LG_ALIEN_ARRAY = 8,
     LG_KRC = 0x980, LG_KRC_LIST = 16,           /* a per-CPU variable */
     LG_CHUNK_LIST = 0, LG_CHUNK_BASE = 16, LG_CHUNK_MAP = 24,
     LG_CHUNK_START = 32, LG_CHUNK_END = 36, LG_CHUNK_PAGES = 40,

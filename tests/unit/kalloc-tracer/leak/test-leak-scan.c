@@ -6,9 +6,11 @@
  */
 #include "tests/lib/guest-memory.h"
 #include "tests/lib/test-main.h"
+#include "tests/lib/types-writer.h"
 #include "kalloc-tracer/leak/page-use.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define STRUCT(at)  lg_struct(at)
 #define OBJECT      LG_OBJECT(5)
@@ -393,7 +395,8 @@ TEST(test_words_asked_for_in_part, "/leak/words-asked-for-in-part")
     }
 }
 
-/* The page of LG_LARGE has a stale freelist pointer of the slab it was. */
+/* The page of LG_LARGE has stale pointers of the slab it was: to a free object,
+ * and to the first one. */
 TEST(test_a_page_that_was_a_slab, "/leak/a-page-that-was-a-slab")
 {
     static const struct {
@@ -404,9 +407,11 @@ TEST(test_a_page_that_was_a_slab, "/leak/a-page-that-was-a-slab")
     } row[] = {
         { LG_AT_LARGE, LG_PAGE_FREELIST, LG_LARGE + 0x100, false },
         { LG_AT_LARGE, LG_PAGE_FREELIST, LG_LARGE + 0x1100, false },
+        { LG_AT_LARGE, LG_PAGE_FIRST, LG_LARGE, false },
         { LG_AT_LARGE, LG_PAGE_FREELIST + 8, LG_LARGE + 0x100, true },
         { LG_AT_SLAB, LG_PAGE_FREELIST, LG_LARGE, true },   /* another slab's */
         { LG_AT_LARGE, LG_PAGE_FREELIST, OBJECT, true },
+        { LG_AT_LARGE, LG_PAGE_FIRST, OBJECT, true },
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
@@ -525,7 +530,7 @@ LEAK_TEST(test_a_guest_without_end, "/leak/a-guest-without-end")
     g_assert_cmpuint(asked, >, 0);
 }
 
-static void check_pages_not_known(LeakGuest *g)
+static void check_pages_not_known(LeakGuest *g, const char *why)
 {
     const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
     g_auto(KtLeakReport) r = { 0 };
@@ -535,17 +540,28 @@ static void check_pages_not_known(LeakGuest *g)
     g_assert_true(g_str_has_prefix(err->message, "no block can be called a "
                                    "leak, as what may refer to it is not "
                                    "known: pages that are no blocks"));
+    g_assert_nonnull(strstr(err->message, why));
 }
 
 LEAK_TEST(test_roots_that_are_not_known, "/leak/roots-that-are-not-known")
 {
     g_clear_pointer(&g->k.btf, gs_btf_free);
-    check_pages_not_known(g);
+    check_pages_not_known(g, "the kernel's types do not say");
+}
+
+LEAK_TEST(test_pages_of_slob, "/leak/pages-of-slob")
+{
+    struct btf *types = btf__new_empty();
+
+    btf__add_struct(types, "slob_block", 2);
+    gs_btf_free(g->k.btf);
+    g->k.btf = types_end(types);
+    check_pages_not_known(g, "SLOB");
 }
 
 /* The variable has an address at which nothing is mapped. */
 LEAK_TEST(test_no_struct_pages_there, "/leak/no-struct-pages-there")
 {
     lg_put(g, LG_IMAGE + LG_VMEMMAP_BASE, LG_VMEMMAP + (1ull << 30));
-    check_pages_not_known(g);
+    check_pages_not_known(g, "the kernel's types do not say");
 }

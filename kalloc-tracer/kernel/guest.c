@@ -282,11 +282,19 @@ static bool read_size(const KtGuest *g, uint64_t va, uint32_t *size)
     return true;
 }
 
+/* SLOB's first cache, a static struct, has no object_size: its objects are as
+ * large as their slots. */
 bool kt_guest_object_size(const KtGuest *g, uint64_t cache_va, uint32_t *size)
 {
     uint32_t at = __atomic_load_n(&g->at.cache_object_size, __ATOMIC_ACQUIRE);
+    uint32_t slot = __atomic_load_n(&g->at.cache_size, __ATOMIC_ACQUIRE);
 
-    return at != UNKNOWN && read_size(g, cache_va + at, size);
+    if (at == UNKNOWN || !read_size(g, cache_va + at, size)) {
+        return false;
+    }
+    return *size || slot == UNKNOWN ||
+           !gs_kernel_in_image(g->kernel, cache_va) ||
+           read_size(g, cache_va + slot, size);
 }
 
 /* Read a cache of a kernel that is not Linux: its profile may say neither where

@@ -470,6 +470,10 @@ static struct btf *cache_types(void)
     return b;
 }
 
+static void on_refused(void *opaque)
+{
+}
+
 /* The static cache of the image is copied once. A third cache of the same name
  * is another cache. */
 TEST(boot_cache_has_one_copy, "/guest/boot-cache-has-one-copy")
@@ -490,6 +494,31 @@ TEST(boot_cache_has_one_copy, "/guest/boot-cache-has-one-copy")
                          i + 1);
     }
     g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE)->id.v, ==, 1);
+}
+
+/* SLOB's first cache has no object_size. That refutes no types file. */
+TEST(boot_cache_without_object_size, "/guest/boot-cache-without-object-size")
+{
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_with_types(cache_types(), &t);
+    KtTypesFit fit = { .kernel = kernel, .state = KT_TYPES_OPEN,
+                       .refused = on_refused };
+    KtGuestCpu cpu = { 0 };
+    const KtGuestCache *c;
+
+    kt_guest_check_types(g, &fit);
+    memset(memory, 0, sizeof(memory));
+    memcpy(&memory[4096], "kmem_cache", 11);
+    for (unsigned at = 0; at < 128; at += 64) {
+        put_word(at, BASE + 4096);
+        put_word(at + 8, 80ull << 32);
+    }
+    c = kt_guest_cache(g, &cpu, IMAGE);
+    g_assert_cmpuint(c->object_size, ==, 80);
+    g_assert_cmpuint(c->size, ==, 80);
+    g_assert_true(kt_types_fit_is_open(&fit));
+    g_assert_null(kt_guest_cache(g, &cpu, BASE + 64));
+    g_assert_false(kt_types_fit_is_open(&fit));
 }
 
 /* An object begins behind the red zone of its slot: it has the rest. A pad that

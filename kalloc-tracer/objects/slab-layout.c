@@ -144,6 +144,21 @@ static bool find_cache(KtSlabLayout *at, const GsKernel *k, GError **errp)
     return false;
 }
 
+/* Return (static) why the lists of an allocator that is not SLUB are not
+ * shown. */
+static const char *why_not(const GsKernel *k)
+{
+    uint32_t size;
+
+    return kt_member(k, KT_M_CACHE_ARRAYS) != KT_NO_MEMBER ?
+               "the allocator is SLAB, not SLUB: its lists of free objects "
+               "are not shown" :
+           gs_kernel_type_size(k, "slob_block", &size) ?
+               "the allocator is SLOB, not SLUB: its pages are shared by all "
+               "caches, and have no list of one cache" :
+               "SLAB or SLOB, not SLUB: its lists are not shown";
+}
+
 /* Is it an allocator whose lists are known? */
 static bool is_slub(const GsKernel *k, GError **errp)
 {
@@ -153,7 +168,7 @@ static bool is_slub(const GsKernel *k, GError **errp)
         why = "this kernel has no types (CONFIG_DEBUG_INFO_BTF): its slabs "
               "are not shown; see types=FILE";
     } else if (kt_member(k, KT_M_CACHE_OFFSET) == KT_NO_MEMBER) {
-        why = "SLAB or SLOB, not SLUB: its lists are not shown";
+        why = why_not(k);
     } else if (kt_member(k, KT_M_VIRTUAL_HEAD) != KT_NO_MEMBER) {
         why = "slabs are in virtual memory (SLAB_VIRTUAL), and have no struct "
               "page: their lists are not shown";

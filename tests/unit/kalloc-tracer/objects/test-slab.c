@@ -6,6 +6,7 @@
 #include "kalloc-tracer/api/kt-slabs.h"
 #include "tests/lib/slab-guest.h"
 #include "tests/lib/test-main.h"
+#include "tests/lib/types-writer.h"
 #include "guest-symbols/types/btf.h"
 
 static KtSlabs *slabs_of(const SlabGuest *g)
@@ -190,4 +191,30 @@ TEST(test_unknown, "/slab/unknown")
     g->vm.vmemmap = SG_VMEMMAP;
     g_clear_pointer(&g->k.btf, gs_btf_free);
     expect_error(&g->o, "CONFIG_DEBUG_INFO_BTF");
+}
+
+/* Types of a kernel: a kmem_cache with a @member, and a struct @type. */
+TEST(test_other_allocators, "/slab/other-allocators")
+{
+    static const struct {
+        const char *member, *type, *why;
+    } row[] = {
+        { "cpu_cache", "array_cache", "the allocator is SLAB" },
+        { "refcount", "slob_block", "the allocator is SLOB" },
+        { "refcount", "slab", "SLAB or SLOB" },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_SWAP);
+        struct btf *types = btf__new_empty();
+        int t_long = btf__add_int(types, "long", 8, 0);
+
+        btf__add_struct(types, "kmem_cache", 16);
+        btf__add_field(types, "name", t_long, 0, 0);
+        btf__add_field(types, row[i].member, t_long, 64, 0);
+        btf__add_struct(types, row[i].type, 8);
+        gs_btf_free(g->k.btf);
+        g->k.btf = types_end(types);
+        expect_error(&g->o, row[i].why);
+    }
 }

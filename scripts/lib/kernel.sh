@@ -46,6 +46,8 @@ kasan-6.12          amd64        linux-source-6[.]12
 kasan-6.1           amd64        linux-source-6[.]1
 kfence-6.12         amd64        linux-source-6[.]12
 notrace-6.1         amd64        linux-source-6[.]1
+slab-6.1            amd64        linux-source-6[.]1
+slob-6.1            amd64        linux-source-6[.]1
 lockdep-6.12        amd64        linux-source-6[.]12
 ownrt-6.12          amd64        linux-source-6[.]12
 modsyms-6.12        amd64        linux-source-6[.]12

@@ -98,8 +98,15 @@ def complaints(console):
             for text in found]
 
 
-def options_of(without):
-    return f'without={without}' if without else None
+def options_of(kernel, without, access):
+    """Return the plugin's options of a clean run. A kernel that was built here
+    may have no types, but a file of them."""
+    vmlinux = kernel_file(kernel, 'vmlinux')
+    words = [f'without={without}'] if without else []
+    words += ['access=on'] if access else []
+    if os.path.exists(vmlinux) and not oracle.has_types(kernel):
+        words.append(f'types={vmlinux}')
+    return ','.join(words) or None
 
 
 def pages_of(case):
@@ -221,7 +228,7 @@ def run_without(tap, args, share, folder):
             where = os.path.join(folder, f'{kernel}-{n}')
             os.makedirs(where)
             loaded = LoadedGuest(kernel, share[kernel], where,
-                                 options_of(without))
+                                 options_of(kernel, without, access=False))
             with loaded.guest:
                 for case in cases_without(kernel, args):
                     with tap.test(f'{kernel} without {without}: {case}: '
@@ -231,20 +238,34 @@ def run_without(tap, args, share, folder):
                                       not_judged(loaded.guest), without)
 
 
-def clean(kernel, smp, size, without=None):
+def check_clean(guest, options):
+    """The file of types is used, and accesses are checked."""
+    if 'types=' in options:
+        assert guest.stat()['kernel.types'] == 'file'
+    if 'access=' in options:
+        text = guest.hmp_qmp('ka access -v')
+        assert 'checked since' in text, text
+        assert not guest.stat()['access.missing'], text
+
+
+def clean(kernel, smp, size, without=None, access=False):
+    options = options_of(kernel, without, access)
     with Guest(kernel=kernel, smp=smp, run='work', n=size, timeout=600,
-               plugin_opts=options_of(without), cmdline='no_timer_check',
+               plugin_opts=options, cmdline='no_timer_check',
                name=f'clean-{kernel}-{smp}') as g:
         status = g.wait_done()
         assert status == 0, f'the workload ended with status {status}'
         errors = errors_of(g)
         assert not errors, '\n'.join(json.dumps(e) for e in errors)
+        check_clean(g, options or '')
         return g.hmp_qmp('ka stat')
 
 
 def cases_of(kernel, args):
     """Return the cases of a kernel. pages=on hooks nothing without types, and
-    KASAN keeps the module from making some."""
+    KASAN keeps the module from making some. The module repairs SLUB's lists."""
+    if not oracle.has_option(kernel, 'SLUB'):
+        return []
     types, tags = oracle.has_types(kernel), oracle.has_tags(kernel)
     kept = [case for option, cases in KASAN_KEEPS.items()
             if oracle.has_option(kernel, option) for case in cases]
@@ -342,6 +363,9 @@ def run_clean(tap, args):
                 stat = clean(kernel, smp, args.size)
                 if i == 0:
                     tap.note(stat)
+        if oracle.has_option(kernel, 'SLAB'):
+            with tap.test(f'{label}: nor does one with access checks'):
+                tap.note(clean(kernel, smp, args.size, access=True))
 
     programs.run_over(tap, args.kernel, args.smp, runs, test=None)
 

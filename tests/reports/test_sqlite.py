@@ -5,16 +5,15 @@ are those of ka top.
 
 usage: test_sqlite.py KA KA-JOURNAL
 """
+import itertools
 import sys
 
 import exports
 from readers import SQLITE_FIELDS as FIELDS, open_sqlite
 
 P = exports.Program(*sys.argv[1:3])
-STACKS = '''SELECT stack.id, group_concat(name, x'0a') FROM stack,
-    (SELECT stack, name FROM stack_frame, frame
-     WHERE frame = frame.id ORDER BY stack, depth) AS f
-    WHERE f.stack = stack.id GROUP BY stack.id ORDER BY stack.id'''
+STACKS = '''SELECT stack, name FROM stack_frame, frame
+    WHERE frame = frame.id ORDER BY stack, depth'''
 
 
 def open_export(journal, *words):
@@ -37,8 +36,9 @@ def sums_and_stacks_are_those_of_ka_top():
             got = db.execute('SELECT sum(live), sum(allocs) FROM stack')
             assert got.fetchone() == (everything['live'],
                                       everything['allocs']), name
-            names = [row[1] for row in db.execute(STACKS)]
-            assert names == ['\n'.join(exports.stack_names(row))
+            names = [[frame for _, frame in frames] for _, frames in
+                     itertools.groupby(db.execute(STACKS), lambda r: r[0])]
+            assert names == [list(exports.stack_names(row))
                              for row in rows], (name, names)
 
 

@@ -29,7 +29,7 @@ NAME = re.compile(r'[\w.]+\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?(?: ?\[\w+\])?|'
 
 # Commands with the addresses of the lost block and of the freed one.
 COMMANDS = (
-    '{lost} -w', '{lost} -w -v', '{lost} -j -s', 'show {lost} -w',
+    '{lost} -w', '{lost} -w -v', '{lost} -j -s', 'show {lost} -w -n 0',
     '{freed} --history -w -n 0', '{freed} --history -j -s -n 0',
     'error -w', 'error -w -v', 'error -j -s', 'error --kind wrong-cache -w',
     'alloc ka_first:ka_first_lose -w', 'alloc ka_first_lose -j -s',

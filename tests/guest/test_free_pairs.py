@@ -95,10 +95,13 @@ class Pairs:
         return [r for r in self.rows('ka error -n 0 -j -v')
                 if r.get('type') == 'error']
 
+    def around(self, va):
+        return self.rows(f'ka show {va:x} -n 1 -j')
+
     def is_live(self, va):
         """Is there a live block at VA, allocated by the first site?"""
         return any(r.get('state') == 'A' and int(r['va'], 16) == va
-                   for r in self.rows(f'ka show {va:x} -n 1 -j'))
+                   for r in self.around(va))
 
 
 def what_happened(console, free, block):
@@ -130,7 +133,9 @@ def check(pairs, free, block):
     if block != NO_BLOCK and did in ('kept', 'dies'):
         # If another block was freed, the oracle has allocated it again; were it
         # live for ka, that would be an error.
-        assert pairs.is_live(start), f'{did}, but not live'
+        assert pairs.is_live(start), \
+            f'{did}, but not live: {pairs.around(start)}\n' + \
+            pairs.guest.console[-1500:]
     return did
 
 

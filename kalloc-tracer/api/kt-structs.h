@@ -70,9 +70,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(KtStructCopy, kt_struct_copy_clear)
 bool kt_object_name(const KtObjects *o, const char *type, uint64_t va,
                     char *name);
 /**
- * kt_pointer_name() - read the name that a pointer leads to: that of the
- *                     object, or the text of a pointer to char, if it can be
- *                     printed
+ * kt_pointer_name() - read the name of the object that a pointer leads to; of a
+ *                     pointer to char, the text, if all of it can be printed
  * @ctype: its type in C: "struct dentry *", "const char *"
  * @va: its value
  */

@@ -46,7 +46,8 @@ static bool has_arrays(const KtLayout *l)
 
 /* ---- one array ----------------------------------------------------------- */
 
-/* Is there an array_cache at @va whose entries fit in @bytes? */
+/* Return true if the memory at @va can be a struct array_cache: its numbers fit
+ * together, and its entries fit in @bytes. */
 static bool is_array(const Arrays *a, uint64_t va, uint64_t bytes)
 {
     uint32_t avail = kt_live_set_u32(a->w, va + a->at[KT_M_ARRAY_AVAIL]);

@@ -55,7 +55,8 @@ static KtAccount account_of(const KtCells *c, uint32_t id)
     return a;
 }
 
-/* Backing blocks have a row by cache, and are left out by task and size. */
+/* Listings by cache have a row for all backing blocks; those by task and by
+ * size have none. */
 static void add_backing(const KtCells *c, KtBy by, KtAccountFn fn,
                         void *opaque)
 {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Modules that lay at an address before, of which a line tells. */
+/* Most former modules of an address that a line names. */
 #define MOST_FORMER 8
 
 /* ---- blocks -------------------------------------------------------------- */

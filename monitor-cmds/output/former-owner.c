@@ -13,6 +13,7 @@
  */
 #include "monitor-cmds/output/block-row.h"
 
+/* Most past lives that are looked at, the newest first. */
 #define MOST_LIVES 1024
 
 static bool has_module(const GsKernel *k, const McStack *stack,
@@ -75,7 +76,8 @@ static bool owns(const McOut *o, const KtBlock *b, const char *module,
     return test(k, &alloc, module) || test(k, &free, module);
 }
 
-/* (owned) The module whose code made the access, NULL if none did. */
+/* Return (owned) the name of the module that made the access; NULL if only code
+ * of the kernel's image did. */
 static char *module_of_access(const McOut *o, const KtError *e)
 {
     const GsKernel *k = mc_symbols(o->ctx);

@@ -492,3 +492,21 @@ bool lg_is_leaked(LeakGuest *g, uint64_t va)
     }
     return false;
 }
+
+KtPlace lg_place_of(LeakGuest *g, uint64_t object, uint64_t va)
+{
+    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
+    g_autoptr(GArray) refs = NULL;
+    uint64_t more, bytes;
+
+    g_assert_true(kt_refs(g->t, &plan, object, object + 63, &refs, &more,
+                          &bytes, NULL));
+    for (unsigned i = 0; i < refs->len; i++) {
+        const KtRef *r = &g_array_index(refs, KtRef, i);
+
+        if (r->va == va) {
+            return r->place;
+        }
+    }
+    return KT_PLACE__COUNT;
+}

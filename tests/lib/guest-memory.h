@@ -137,6 +137,9 @@ typedef struct LeakGuest {
  *  mapped. */
 uint8_t *lg_at(LeakGuest *g, uint64_t va, size_t len);
 
+/** lg_place_of() - return the place of the word at @va, as ka refs prints it,
+ *  if it refers to the object of 64 bytes at @object; else KT_PLACE__COUNT. */
+KtPlace lg_place_of(LeakGuest *g, uint64_t object, uint64_t va);
 /** lg_put() - write a word of guest memory. */
 void lg_put(LeakGuest *g, uint64_t va, uint64_t word);
 

@@ -14,26 +14,6 @@
 #define SIZE    (LG_ARRAY_ENTRY + 8 * LIMIT)
 #define CPU(i)  (LG_DIRECT + LG_AT_PERCPU + 4096ull * (i) + LG_PERCPU)
 
-/* Return the place of the word at @va if it refers to OBJECT, or
- * KT_PLACE__COUNT. */
-static KtPlace place_of(LeakGuest *g, uint64_t va)
-{
-    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
-    g_autoptr(GArray) out = NULL;
-    uint64_t more, bytes;
-
-    g_assert_true(kt_refs(g->t, &plan, OBJECT, OBJECT + 63, &out, &more,
-                          &bytes, NULL));
-    for (unsigned i = 0; i < out->len; i++) {
-        const KtRef *r = &g_array_index(out, KtRef, i);
-
-        if (r->va == va) {
-            return r->place;
-        }
-    }
-    return KT_PLACE__COUNT;
-}
-
 static void put_array(LeakGuest *g, uint64_t va)
 {
     lg_put(g, va, 1 | (uint64_t)LIMIT << 32);
@@ -115,7 +95,7 @@ TEST(test_only_entries, "/leak-arrays/only-entries")
         lg_put(g, row[i].at, OBJECT);
         g_test_message("row %u", i);
         g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[i].counts);
-        g_assert_cmpint(place_of(g, row[i].at), ==,
+        g_assert_cmpint(lg_place_of(g, OBJECT, row[i].at), ==,
                         row[i].counts ? KT_PLACE_BLOCK : KT_PLACE_FREELIST);
     }
 }
@@ -131,7 +111,7 @@ TEST(test_arrays_of_several_caches, "/leak-arrays/of-several-caches")
     lg_put(g, NODE(0) + LG_NODE_ALIEN, 0);
     lg_put(g, SHARED + LG_ARRAY_ENTRY, OBJECT);
     g_assert_true(lg_is_leaked(g, OBJECT));
-    g_assert_cmpint(place_of(g, SHARED + LG_ARRAY_ENTRY), ==,
+    g_assert_cmpint(lg_place_of(g, OBJECT, SHARED + LG_ARRAY_ENTRY), ==,
                     KT_PLACE_FREELIST);
     lg_put(g, CACHE + LG_KMEM_CACHE_NODE, 0);
     lg_put(g, CACHE + LG_KMEM_CACHE_NODE + 8, 0);

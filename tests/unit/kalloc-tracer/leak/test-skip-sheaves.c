@@ -9,26 +9,6 @@
 #define ROOM    4u              /* sheaf_capacity */
 #define SIZE    (LG_SHEAF_OBJECTS + 8 * ROOM)
 
-/* Return the place of the word at @va if it refers to OBJECT, or
- * KT_PLACE__COUNT. */
-static KtPlace place_of(LeakGuest *g, uint64_t va)
-{
-    const KtLeakPlan plan = { .vm = &g->vm, .kernel = &g->k };
-    g_autoptr(GArray) out = NULL;
-    uint64_t more, bytes;
-
-    g_assert_true(kt_refs(g->t, &plan, OBJECT, OBJECT + 63, &out, &more,
-                          &bytes, NULL));
-    for (unsigned i = 0; i < out->len; i++) {
-        const KtRef *r = &g_array_index(out, KtRef, i);
-
-        if (r->va == va) {
-            return r->place;
-        }
-    }
-    return KT_PLACE__COUNT;
-}
-
 TEST(test_only_a_sheafs_objects, "/leak-sheaves/only-a-sheafs-objects")
 {
     static const struct {
@@ -66,7 +46,7 @@ TEST(test_only_a_sheafs_objects, "/leak-sheaves/only-a-sheafs-objects")
         lg_put(g, SHEAF + LG_SHEAF_CACHE, row[i].cache);
         lg_put(g, SHEAF + row[i].at, OBJECT);
         g_assert_cmpint(lg_is_leaked(g, OBJECT), ==, !row[i].counts);
-        g_assert_cmpint(place_of(g, SHEAF + row[i].at), ==,
+        g_assert_cmpint(lg_place_of(g, OBJECT, SHEAF + row[i].at), ==,
                         row[i].counts ? KT_PLACE_BLOCK : KT_PLACE_FREELIST);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of objects: in a member, behind one, and of another object. The memory
- * is that of a golden test case.
+ * Names of objects: text in the object, text that a member points to, and the
+ * name of another object. The guest is that of a replay case.
  */
 #include "kalloc-tracer/api/kt-structs.h"
 #include "tests/lib/events.h"

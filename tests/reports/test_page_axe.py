@@ -74,6 +74,7 @@ def a_clean_run():
 
 def a_run_with_errors():
     check(P.page(P.case('089-format-kasan')))
+    check(P.page(P.case('110-former-owner')))
 
 
 def a_log_with_urgent_lines():

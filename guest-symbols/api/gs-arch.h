@@ -35,6 +35,19 @@ typedef enum GsSpinlock {
     GS_SPINLOCK_WORD = 1, GS_SPINLOCK_TICKETS
 } GsSpinlock;
 
+/**
+ * enum GsBreakpoint - what a breakpoint on an instruction costs
+ * @GS_BREAKPOINT_NEVER: the instruction is not emulated: plant none
+ * @GS_BREAKPOINT_NOTHING: it does nothing: a nop, or the landing pad of an
+ *                         entry
+ * @GS_BREAKPOINT_PLAIN: it is emulated
+ * @GS_BREAKPOINT_RETURN: it is emulated, and returns from the function
+ */
+typedef enum GsBreakpoint {
+    GS_BREAKPOINT_NEVER, GS_BREAKPOINT_NOTHING, GS_BREAKPOINT_PLAIN,
+    GS_BREAKPOINT_RETURN,
+} GsBreakpoint;
+
 /** GS_CODE_CONSTANT_MAX - bytes of the longest code of one constant */
 #define GS_CODE_CONSTANT_MAX 16
 
@@ -120,6 +133,7 @@ typedef struct GsArch {
     const struct GsStringRules *strings;
     bool (*branch)(uint64_t va, const uint8_t *insn, size_t len,
                    GsBranch *out);
+    GsBreakpoint (*breakpoint)(const uint8_t *insn, size_t len);
     struct { int arch, mode, syntax; } disassembler;
     bool (*code_constant)(const uint8_t *code, uint64_t *out);
     GsSpinlock spinlock;

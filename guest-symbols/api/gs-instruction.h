@@ -124,4 +124,11 @@ struct GsBranch {
  * or its length is not known; then @out is undefined.
  */
 
+/* ---- breakpoints --------------------------------------------------------- */
+
+/*
+ * GsArch.breakpoint() - classify an instruction. @insn: untrusted; @len: bytes
+ * there. NULL: no breakpoint can be planted.
+ */
+
 #endif /* GS_API_INSTRUCTION_H */

@@ -20,6 +20,7 @@
     extern const GsFrameRules gs_##name##_frames;
 #include "guest-symbols/api/archs.def"
 
+GsBreakpoint gs_breakpoint_x86_64(const uint8_t *insn, size_t len);
 extern const GsStringRules gs_strings_x86_64;
 extern const GsCodeRules gs_arm64_code, gs_riscv64_code;
 /** gs_frame_pointer_cfi_maker - for x86-64 kernels without ORC */

@@ -71,6 +71,7 @@ const GsArch gs_arch_x86_64 = {
     .may_touch_objects = gs_operand_x86_64,
     .modifies_memory = gs_modifies_x86_64,
     .branch = gs_branch_x86_64,
+    .breakpoint = gs_breakpoint_x86_64,
     .strings = &gs_strings_x86_64,
 #ifdef GS_HAVE_CAPSTONE
     .disassembler = { CS_ARCH_X86, CS_MODE_64, CS_OPT_SYNTAX_ATT },

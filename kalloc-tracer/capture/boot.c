@@ -16,6 +16,7 @@
  * So each change requests a flush of QEMU's translated code.
  */
 #include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/capture/seam.h"
 #include "kalloc-tracer/faults/fault-rules.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -162,7 +163,7 @@ static void look_at_locked(KtCapture *c, uint64_t va)
     GsKernel *k;
 
     if (kt_capture_resume(c, va)) {
-        qemu_plugin_request_flush();
+        c->seam->update(c);
         return;
     }
     k = kt_finder_try(c->finder, va, &slide, &complete);
@@ -177,7 +178,7 @@ static void look_at_locked(KtCapture *c, uint64_t va)
         kt_delay_free_begin_boot(c);
         kt_capture_publish(c, boot);
         kt_record_log_found(c->boot);
-        qemu_plugin_request_flush();
+        c->seam->update(c);
     } else if (kt_finder_gives_up(c->finder)) {
         say_line(kt_finder_why_not(c->finder));
     }
@@ -250,7 +251,7 @@ static void end_boot(KtCapture *c)
 {
     kt_capture_drop_boot(c);
     kt_tracer_reset(c->shared.tracer);
-    qemu_plugin_request_flush();
+    c->seam->update(c);
 }
 
 void kt_capture_end_by_kexec(void *userdata)
@@ -274,7 +275,7 @@ void kt_capture_reset(KtCapture *c)
     kt_capture_clear_resume(c);
     /* Blocks that were translated after the finder gave up have no callback. */
     if (c->finder && kt_finder_restart(c->finder, false)) {
-        qemu_plugin_request_flush();
+        c->seam->update(c);
     }
     if (booted) {
         end_boot(c);
@@ -324,7 +325,7 @@ static void retype(KtCapture *c)
         }
     }
     kt_capture_set_kernel(c, k);
-    qemu_plugin_request_flush();
+    c->seam->update(c);
 }
 
 /* The journal has the kernel with the types of the file, and is corrected. A

@@ -12,6 +12,9 @@
 #include "kalloc-tracer/capture/record.h"
 #include "kalloc-tracer/kernel/types-fit.h"
 
+/** struct KtSeam - how an accelerator of QEMU calls us, see seam.h */
+typedef struct KtSeam KtSeam;
+
 /** struct KtResume - a loaded snapshot whose kernel is not found yet, see
  *  capture-snapshot.c */
 typedef struct KtResume KtResume;
@@ -19,6 +22,7 @@ typedef struct KtResume KtResume;
 /**
  * struct KtCapture - all that capture knows of a VM
  * @boot: (atomic) NULL until the kernel is found
+ * @seam: how QEMU calls us
  * @vcpu: @max_vcpus of them
  * @finder: NULL: nothing is traced
  * @lowest: lowest address of kernel space
@@ -39,6 +43,7 @@ typedef struct KtResume KtResume;
 struct KtCapture {
     KtShared shared;
     KtBoot *boot;
+    const KtSeam *seam;
     KtVcpu *vcpu;
     unsigned max_vcpus;
     const GsArch *arch;

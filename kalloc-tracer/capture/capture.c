@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Capture: QEMU's callbacks.
+ * Capture: what is done when the guest reaches a hooked function, returns from
+ * one, or enters a call point. seam.h says how QEMU is made to call us.
  *
- * Translation. QEMU asks want_block() for each block of guest code. While the
- * kernel is unknown, we instrument only blocks from which kernel-finder.h can
- * recognise it. Afterwards we instrument a block only if it contains the entry
- * of a hooked function or of a call point, or begins at a return site. QEMU
- * translates all other blocks as if there were no plugin.
+ * kt_capture_on_entry() and kt_capture_on_return() are the hot path; record.c
+ * does the work.
  *
- *     want_block(va) -- no --> plain code
- *          | yes
- *     on_translate(): entry of a hook     -> on_entry() at that instruction
- *                     a call point        -> on_point(), then on_entry()
- *                     begin = return site -> on_return() at the first one
- *                     kernel unknown      -> look_for_kernel()
- *
- * Execution. on_entry() and on_return() are the hot path; record.c does the
- * work.
- *
- * Threads. These callbacks run on vCPU threads without the BQL. Translation
- * takes no lock. Execution takes no lock that a monitor command holds for long:
- * it only tries the tracer's lock. The exception is look_for_kernel(), which
- * waits for our lock until the kernel is found. QEMU calls on_vcpu_init() and
- * on_vcpu_exit() on the vCPU's thread, too.
+ * Threads. These callbacks run on vCPU threads without the BQL. They take no
+ * lock that a monitor command holds for long: they only try the tracer's lock.
+ * The exception is kt_capture_on_unknown(), which waits for our lock until the
+ * kernel is found. QEMU calls on_vcpu_init() and on_vcpu_exit() on the vCPU's
+ * thread, too.
  */
 #include "kalloc-tracer/capture/capture.h"
 
@@ -30,7 +18,7 @@
 
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/capture/record-internal.h"
-#include "kalloc-tracer/kernel/guest-learn.h"
+#include "kalloc-tracer/capture/seam.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -39,21 +27,6 @@
 /* One VM has one capture. Execution callbacks get one pointer of user data; we
  * pack (id, instructions left) into it, so the object is static. */
 static KtCapture capture __attribute__((aligned(64)));
-
-static void *pack(uint32_t id, unsigned insns_left)
-{
-    return (void *)(uintptr_t)((uint64_t)insns_left << 32 | id);
-}
-
-static uint32_t packed_id(void *udata)
-{
-    return (uintptr_t)udata;
-}
-
-static unsigned packed_left(void *udata)
-{
-    return (uint64_t)(uintptr_t)udata >> 32;
-}
 
 /* ---- callbacks ---------------------------------------------------------- */
 
@@ -124,15 +97,15 @@ static bool is_retried(const KtHookCall *m, KtHookId id)
 }
 
 GS_HOT
-static void on_entry(unsigned vcpu_index, void *udata)
+void kt_capture_on_entry(unsigned vcpu_index, void *udata)
 {
     KtHookCall m = {
         .c = &capture.shared,
         .boot = kt_capture_boot(&capture),
         .v = &capture.vcpu[vcpu_index],
-        .insns_left = packed_left(udata),
+        .insns_left = kt_packed_left(udata),
     };
-    KtHookId id = { packed_id(udata) };
+    KtHookId id = { kt_packed_id(udata) };
     uint64_t since;
 
     if (!m.boot || !m.v->unwinder) {
@@ -152,28 +125,28 @@ static void on_entry(unsigned vcpu_index, void *udata)
     cost_end(m.v, since);
 }
 
-static void on_trapped_entry(unsigned vcpu_index, void *udata)
+void kt_capture_on_trapped_entry(unsigned vcpu_index, void *udata)
 {
     KtVcpu *v = &capture.vcpu[vcpu_index];
 
-    on_entry(vcpu_index, udata);
+    kt_capture_on_entry(vcpu_index, udata);
     if (v->unwinder) {
-        v->trap = kt_vcpu_entry(v, packed_id(udata));
+        v->trap = kt_vcpu_entry(v, kt_packed_id(udata));
         v->trapped = true;
     }
 }
 
 /* See hooks-calls.c. */
-static void on_site(unsigned vcpu_index, void *udata)
+void kt_capture_on_site(unsigned vcpu_index, void *udata)
 {
     KtHookCall m = {
         .c = &capture.shared,
         .boot = kt_capture_boot(&capture),
         .v = &capture.vcpu[vcpu_index],
-        .insns_left = packed_left(udata),
+        .insns_left = kt_packed_left(udata),
     };
     const KtHookSite *site =
-        m.boot ? kt_hooks_site(m.boot->hooks, packed_id(udata)) : NULL;
+        m.boot ? kt_hooks_site(m.boot->hooks, kt_packed_id(udata)) : NULL;
 
     if (site && m.v->unwinder) {
         uint64_t since = cost_begin(m.v);
@@ -186,33 +159,6 @@ static void on_site(unsigned vcpu_index, void *udata)
 }
 
 /* ---- call points --------------------------------------------------------- */
-
-/* A callback that may leave the call. A rule can be added to a point that is
- * watched: blocks that were translated before it must not leave. */
-#define MAY_LEAVE (1u << 24)
-
-/* The callback of a call point has the ids of the point and of the hook at that
- * address, if any, and MAY_LEAVE. */
-static uint32_t pack_point(const KtCallPoint *point, KtHookId hook)
-{
-    return (point->uses & KT_POINT_FAULT ? MAY_LEAVE : 0) |
-           (uint32_t)hook.v << 16 | point->id.v;
-}
-
-static KtPointId packed_point(void *udata)
-{
-    return (KtPointId) { packed_id(udata) & UINT16_MAX };
-}
-
-static KtHookId packed_hook(void *udata)
-{
-    return (KtHookId) { packed_id(udata) >> 16 & UINT8_MAX };
-}
-
-static bool packed_may_leave(void *udata)
-{
-    return packed_id(udata) & MAY_LEAVE;
-}
 
 /* Return true if this entry repeats one that trapped: see is_retried(). A call
  * point that is still a breakpoint is entered by another call. */
@@ -258,11 +204,11 @@ static KtLeave enter_point(unsigned vcpu_index, void *udata, bool trap)
         .c = &capture.shared,
         .boot = kt_capture_boot(&capture),
         .v = &capture.vcpu[vcpu_index],
-        .insns_left = packed_left(udata),
+        .insns_left = kt_packed_left(udata),
     };
     const KtPointSet *set = kt_call_points_set(capture.shared.points);
     const KtCallPoint *point =
-        set ? kt_point_set_get(set, packed_point(udata)) : NULL;
+        set ? kt_point_set_get(set, kt_packed_point(udata)) : NULL;
 
     if (!m.boot || !m.v->unwinder || !point ||
         (G_UNLIKELY(m.v->point_stopped) &&
@@ -270,227 +216,98 @@ static KtLeave enter_point(unsigned vcpu_index, void *udata, bool trap)
         (G_UNLIKELY(trap || m.v->point_trapped) &&
          is_point_retried(m.v, point->id, trap)) ||
         !kt_record_point(&m, point) || !(point->uses & KT_POINT_FAULT) ||
-        !packed_may_leave(udata)) {
+        !kt_packed_may_leave(udata)) {
         return (KtLeave) { KT_LEAVE_NOT, 0 };
     }
     return fault_point(&m, point);
 }
 
 GS_HOT
-static void on_point(unsigned vcpu_index, void *udata)
+void kt_capture_on_point(unsigned vcpu_index, void *udata)
 {
-    KtHookId hook = packed_hook(udata);
+    KtHookId hook = kt_packed_hook(udata);
     KtLeave leave = enter_point(vcpu_index, udata, false);
 
     if (G_UNLIKELY(leave.how)) {
         kt_leave_call(leave);
     }
     if (hook.v) {
-        on_entry(vcpu_index, pack(hook.v, packed_left(udata)));
+        kt_capture_on_entry(vcpu_index,
+                            kt_pack(hook.v, kt_packed_left(udata)));
     }
 }
 
-static void on_trapped_point(unsigned vcpu_index, void *udata)
+void kt_capture_on_trapped_point(unsigned vcpu_index, void *udata)
 {
-    KtHookId hook = packed_hook(udata);
+    KtHookId hook = kt_packed_hook(udata);
     KtLeave leave = enter_point(vcpu_index, udata, true);
 
     if (leave.how) {
         kt_leave_call(leave);
     }
     if (hook.v) {
-        on_trapped_entry(vcpu_index, pack(hook.v, packed_left(udata)));
+        kt_capture_on_trapped_entry(vcpu_index,
+                                    kt_pack(hook.v, kt_packed_left(udata)));
     }
 }
 
 /* ---- returns ------------------------------------------------------------- */
 
+/* The calls that return to @m->ra have returned. @site: of that address */
 GS_HOT
-static void on_return(unsigned vcpu_index, void *udata)
+static void returned(KtHookCall *m, uint32_t site)
 {
-    uint32_t site = packed_id(udata);
+    unsigned left;
+    KtPendingCall call;
+
+    kt_pending_calls_expect(m->c->calls, m->sp_after);
+    gs_unwind_expect(m->v->unwinder, m->ra);
+    left = kt_pending_calls_pop(m->c->calls, m->sp_after, m->ra, &call);
+    if (!kt_record_point_return(m) && !left) {
+        kt_vcpu_count(m->v, KT_CNT_RETURN_FOREIGN, 1);
+    }
+    while (left) {
+        if (is_wanted(m, call.hook)) {
+            m->wrapper = m->have_stack ?
+                             m->wrapper :
+                             kt_return_sites_wrapper(m->c->sites, site);
+            kt_record_return(m, &call);
+        }
+        left = left > 1 ?
+                   kt_pending_calls_pop(m->c->calls, m->sp_after, m->ra,
+                                        &call) :
+                   0;
+    }
+}
+
+GS_HOT
+void kt_capture_on_return(unsigned vcpu_index, void *udata)
+{
+    uint32_t site = kt_packed_id(udata);
     KtHookCall m = {
         .c = &capture.shared,
         .boot = kt_capture_boot(&capture),
         .v = &capture.vcpu[vcpu_index],
-        .insns_left = packed_left(udata),
+        .insns_left = kt_packed_left(udata),
         .ra = kt_return_sites_va(capture.shared.sites, site),
     };
     uint64_t since;
-    unsigned left;
-    KtPendingCall call;
 
     if (!m.boot || !m.v->unwinder) {
         return;
     }
     since = cost_begin(m.v);
     m.sp_after = kt_vcpu_reg(m.v, GS_REG_SP);
-    kt_pending_calls_expect(m.c->calls, m.sp_after);
-    gs_unwind_expect(m.v->unwinder, m.ra);
-    left = kt_pending_calls_pop(m.c->calls, m.sp_after, m.ra, &call);
-    if (!kt_record_point_return(&m) && !left) {
-        kt_vcpu_count(m.v, KT_CNT_RETURN_FOREIGN, 1);
-    }
-    while (left) {
-        if (is_wanted(&m, call.hook)) {
-            m.wrapper = m.have_stack ?
-                            m.wrapper :
-                            kt_return_sites_wrapper(m.c->sites, site);
-            kt_record_return(&m, &call);
-        }
-        left = left > 1 ?
-                   kt_pending_calls_pop(m.c->calls, m.sp_after, m.ra, &call) :
-                   0;
-    }
+    returned(&m, site);
     cost_end(m.v, since);
 }
 
-static void look_for_kernel(unsigned vcpu_index, void *udata)
+void kt_capture_on_unknown(unsigned vcpu_index, void *udata)
 {
     kt_capture_look(&capture, (uintptr_t)udata);
 }
 
-/* ---- translation -------------------------------------------------------- */
-
-static bool want_block(uint64_t va, void *userdata)
-{
-    KtCapture *c = userdata;
-    const KtBoot *boot = kt_capture_boot(c);
-    const KtPointSet *points;
-
-    if (va < c->lowest) {               /* user space */
-        return false;
-    }
-    kt_return_sites_add_block(c->shared.sites, va);
-    if (!boot) {
-        return c->finder && kt_capture_may_find(c, va);
-    }
-    points = kt_call_points_set(c->shared.points);
-    return kt_access_watch_wants(c, va) || kt_hooks_page(boot->hooks, va) ||
-           (points && kt_point_set_page(points, va)) ||
-           kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY) !=
-               KT_RETURN_SITE_NONE;
-}
-
-/* Return true if a breakpoint (int3, BRK) replaces the instruction. */
-static bool is_trap(const KtCapture *c, const struct qemu_plugin_insn *insn)
-{
-    uint8_t byte = 0;
-
-    return qemu_plugin_insn_data(insn, &byte, 1) == 1 &&
-           byte == c->arch->patch_byte;
-}
-
-/* Return true if hook @id has nothing more to say. */
-static bool is_over(const KtBoot *boot, KtHookId id)
-{
-    KtRole role = boot->row[id.v].role;
-
-    return kt_role_does(role, KT_DOES_WITNESS) &&
-           !kt_guest_learns(boot->guest, role);
-}
-
-static void add_callback(const KtCapture *c, struct qemu_plugin_insn *insn,
-                         qemu_plugin_vcpu_udata_cb_t fn,
-                         enum qemu_plugin_cb_flags flags, void *udata)
-{
-    qemu_plugin_register_vcpu_insn_exec_cb(insn, fn, flags, udata);
-    kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, 1);
-}
-
-/* Return what a callback does with registers. A call of a hook may be made to
- * free another block; one of a call point, to return at once. */
-static enum qemu_plugin_cb_flags registers(const KtCapture *c,
-                                           const KtBoot *boot, KtHookId id,
-                                           const KtCallPoint *point)
-{
-    if (point && point->uses & KT_POINT_FAULT) {
-        return QEMU_PLUGIN_CB_RW_REGS_PC;
-    }
-    return c->shared.delay && boot->row[id.v].flags & KT_HOOK_DELAYABLE ?
-               QEMU_PLUGIN_CB_RW_REGS : QEMU_PLUGIN_CB_R_REGS;
-}
-
-static void hook_site(const KtCapture *c, const KtBoot *boot, uint64_t va,
-                      struct qemu_plugin_insn *insn, size_t left)
-{
-    const KtHookSite *site;
-
-    for (unsigned i = 0; (site = kt_hooks_site(boot->hooks, i)); i++) {
-        if (site->va == va) {
-            add_callback(c, insn, on_site, QEMU_PLUGIN_CB_R_REGS,
-                         pack(i, left));
-        }
-    }
-}
-
-/* Add the callbacks of one instruction: for the entry of a hooked function or a
- * call point, or for a call inside an allocator. @left: instructions of the
- * block from this one on */
-static void hook_instruction(const KtCapture *c, const KtBoot *boot,
-                             const KtPointSet *points,
-                             struct qemu_plugin_insn *insn, size_t left)
-{
-    uint64_t va = qemu_plugin_insn_vaddr(insn);
-    const KtCallPoint *point = points ? kt_point_set_at(points, va) : NULL;
-    KtHookId id = kt_hooks_at(boot->hooks, va);
-
-    hook_site(c, boot, va, insn, left);
-    if (id.v && is_over(boot, id)) {
-        id = (KtHookId) { 0 };
-    }
-    if (point) {
-        add_callback(c, insn, is_trap(c, insn) ? on_trapped_point : on_point,
-                     registers(c, boot, id, point),
-                     pack(pack_point(point, id), left));
-    } else if (id.v) {
-        add_callback(c, insn, is_trap(c, insn) ? on_trapped_entry : on_entry,
-                     registers(c, boot, id, NULL), pack(id.v, left));
-    }
-}
-
-/* Add the callbacks of all instructions of a block. */
-static void hook_entries(const KtCapture *c, const KtBoot *boot,
-                         struct qemu_plugin_tb *tb, size_t n)
-{
-    const KtPointSet *points = kt_call_points_set(c->shared.points);
-    uint64_t va = qemu_plugin_tb_vaddr(tb);
-
-    if (!kt_hooks_page(boot->hooks, va) &&
-        !(points && kt_point_set_page(points, va))) {
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        hook_instruction(c, boot, points, qemu_plugin_tb_get_insn(tb, i),
-                         n - i);
-    }
-}
-
-static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
-{
-    KtCapture *c = &capture;
-    uint64_t va = qemu_plugin_tb_vaddr(tb);
-    size_t n = qemu_plugin_tb_n_insns(tb);
-    const KtBoot *boot = kt_capture_boot(c);
-    uint32_t site;
-
-    if (!boot) {
-        if (n && c->finder && kt_capture_may_find(c, va)) {
-            add_callback(c, qemu_plugin_tb_get_insn(tb, 0), look_for_kernel,
-                         QEMU_PLUGIN_CB_R_REGS, (void *)(uintptr_t)va);
-        }
-        return;
-    }
-    site = kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY);
-    if (site != KT_RETURN_SITE_NONE && n) {
-        add_callback(c, qemu_plugin_tb_get_insn(tb, 0), on_return,
-                     QEMU_PLUGIN_CB_R_REGS, pack(site, n));
-    }
-    hook_entries(c, boot, tb, n);
-    if (kt_access_watch_wants(c, va)) {
-        kt_access_watch_translate(c, tb, n);
-    }
-}
+/* ---- vCPUs -------------------------------------------------------------- */
 
 static void on_vcpu_init(qemu_plugin_id_t id, unsigned int index)
 {
@@ -519,7 +336,7 @@ static void on_points_changed(void *opaque, bool flush)
         kt_capture_reclaim_points(c);
     }
     if (flush) {
-        qemu_plugin_request_flush();
+        c->seam->update(c);
     }
 }
 
@@ -564,8 +381,8 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     kt_capture_start_block_watch(c, id);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);
-    qemu_plugin_register_vcpu_tb_filter(id, want_block, c);
-    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+    c->seam = &kt_seam_tcg;
+    c->seam->start(c, id);
     return c;
 }
 

@@ -22,7 +22,7 @@ declare -A qemu_targets=(
 qemu_common_flags=(
     --python="$KA_PYTHON"
     --without-default-features
-    --enable-tcg --enable-plugins --enable-slirp --enable-virtfs
+    --enable-tcg --enable-kvm --enable-plugins --enable-slirp --enable-virtfs
     --enable-attr --enable-cap-ng --enable-capstone --enable-fdt=system
     --disable-install-blobs --disable-docs --disable-download
     --disable-debug-info

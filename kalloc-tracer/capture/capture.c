@@ -125,6 +125,28 @@ void kt_capture_on_entry(unsigned vcpu_index, void *udata)
     cost_end(m.v, since);
 }
 
+void kt_capture_on_blind_entry(unsigned vcpu_index, void *udata)
+{
+    KtHookCall m = {
+        .c = &capture.shared,
+        .boot = kt_capture_boot(&capture),
+        .v = &capture.vcpu[vcpu_index],
+    };
+    KtHookId id = { kt_packed_id(udata) };
+    KtRole role;
+
+    if (!m.boot || !m.v->unwinder) {
+        return;
+    }
+    role = m.boot->row[id.v].role;
+    if (kt_record_awaits_return(role)) {
+        kt_record_drop_call(&m, KT_CNT_CALL_DROPPED,
+                            kt_role_does(role, KT_DOES_ALLOCATE));
+    } else {
+        kt_capture_on_entry(vcpu_index, udata);
+    }
+}
+
 void kt_capture_on_trapped_entry(unsigned vcpu_index, void *udata)
 {
     KtVcpu *v = &capture.vcpu[vcpu_index];
@@ -302,6 +324,32 @@ void kt_capture_on_return(unsigned vcpu_index, void *udata)
     cost_end(m.v, since);
 }
 
+/* A function that is hooked can be called from a place where nothing awaits its
+ * return, and a function that others end in by a jump has other callers. */
+GS_HOT
+void kt_capture_on_returning(unsigned vcpu_index)
+{
+    KtHookCall m = {
+        .c = &capture.shared,
+        .boot = kt_capture_boot(&capture),
+        .v = &capture.vcpu[vcpu_index],
+    };
+    uint64_t since;
+    uint32_t site;
+
+    if (!m.boot || !m.v->unwinder) {
+        return;
+    }
+    since = cost_begin(m.v);
+    if (kt_record_find_return(&m)) {
+        site = kt_return_sites_find(m.c->sites, m.ra, KT_SITE_ANY);
+        if (site != KT_RETURN_SITE_NONE) {
+            returned(&m, site);
+        }
+    }
+    cost_end(m.v, since);
+}
+
 void kt_capture_on_unknown(unsigned vcpu_index, void *udata)
 {
     kt_capture_look(&capture, (uintptr_t)udata);
@@ -381,8 +429,10 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     kt_capture_start_block_watch(c, id);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);
-    c->seam = &kt_seam_tcg;
-    c->seam->start(c, id);
+    c->seam = kt_seam_kvm.start(c, id) ? &kt_seam_kvm : &kt_seam_tcg;
+    if (c->seam == &kt_seam_tcg) {
+        kt_seam_tcg.start(c, id);
+    }
     return c;
 }
 

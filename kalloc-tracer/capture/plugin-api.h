@@ -34,8 +34,17 @@
     X(qemu_plugin_update_page_trap) \
     X(qemu_plugin_page_access_insn)
 
+/* Functions that KVM needs. A QEMU without them runs TCG only. */
+#define KT_KVM_API(X) \
+    X(qemu_plugin_register_vcpu_code_hook_cb) \
+    X(qemu_plugin_register_vcpu_syscall_entry_cb) \
+    X(qemu_plugin_add_code_hook) \
+    X(qemu_plugin_remove_code_hook) \
+    X(qemu_plugin_code_hooks_withdrawn)
+
 #define KT_DECLARE_WEAK(fn) extern __typeof__(fn) fn __attribute__((weak));
 KT_PATCHED_API(KT_DECLARE_WEAK)
+KT_KVM_API(KT_DECLARE_WEAK)
 #undef KT_DECLARE_WEAK
 
 #endif /* KT_PLUGIN_API_H */

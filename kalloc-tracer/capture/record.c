@@ -104,6 +104,16 @@ static const RoleOps ops[KT_ROLE__COUNT] = {
 #define ROLE_BIT(id, ...) + (1ull << KT_ROLE_##id)
 G_STATIC_ASSERT((0 ROLES(ROLE_BIT)) == (1ull << KT_ROLE__COUNT) - 1);
 
+bool kt_record_is_recorded(KtRole role)
+{
+    return ops[role].enter || ops[role].leave;
+}
+
+bool kt_record_awaits_return(KtRole role)
+{
+    return ops[role].leave != NULL;
+}
+
 /* Return true if the call is no event because of its caller. */
 static bool is_inner(const KtHookCall *m, const KtHookRow *hook)
 {

@@ -147,4 +147,10 @@ void kt_record_point_failed(KtHookCall *m, KtPointId point, uint64_t value,
  *  are set. */
 GS_HOT void kt_record_return(KtHookCall *m, const KtPendingCall *call);
 
+/** kt_record_is_recorded() - Return true if an entry or return of functions of
+ *  @role does anything. */
+bool kt_record_is_recorded(KtRole role);
+/** kt_record_awaits_return() - Return true if a return of theirs does. */
+bool kt_record_awaits_return(KtRole role);
+
 #endif /* KT_RECORD_H */

@@ -188,6 +188,7 @@ static void update(KtCapture *c)
 
 const KtSeam kt_seam_tcg = {
     .accel = "tcg",
+    .sees_accesses = true,
     .start = start,
     .update = update,
 };

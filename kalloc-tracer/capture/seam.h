@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The seam between an accelerator of QEMU and the callbacks of capture.c.
+ * The seam between QEMU's accelerators and the callbacks of capture.c.
  *
- *     seam-tcg.c: a block is translated
- *       kernel unknown  -> kt_capture_on_unknown()
- *       entry of a hook -> kt_capture_on_entry()
- *       call point      -> kt_capture_on_point()
- *       return site     -> kt_capture_on_return()
+ *            TCG: seam-tcg.c                    KVM: seam-kvm.c
+ *     a block is translated              the kernel sets MSR_LSTAR
+ *       kernel unknown -> unknown          kernel unknown -> unknown
+ *       hook's entry   -> entry          a breakpoint is hit
+ *       call point     -> point            hook's entry   -> entry
+ *       return site    -> return           ret of a hook  -> return
+ *                 \                            /
+ *                  '--> kt_capture_on_...() <-'
  *
- * They run on the vCPU's thread, without the BQL.
+ * The callbacks are the same, and so are the events. They run on the vCPU's
+ * thread, without the BQL, and read registers and memory in the same way.
  */
 #ifndef KT_SEAM_H
 #define KT_SEAM_H
@@ -18,6 +22,7 @@
 /**
  * struct KtSeam - how QEMU is asked to call us at addresses of code
  * @accel: name of the accelerator
+ * @sees_accesses: each access to memory can be seen
  * @start: register the callbacks; from kt_capture_start(). false: QEMU runs
  *         another accelerator
  * @update: the boot, its hooks, or call points have changed: what runs from now
@@ -26,11 +31,12 @@
  */
 struct KtSeam {
     const char *accel;
+    bool sees_accesses;
     bool (*start)(KtCapture *c, qemu_plugin_id_t id);
     void (*update)(KtCapture *c);
 };
 
-extern const KtSeam kt_seam_tcg;
+extern const KtSeam kt_seam_tcg, kt_seam_kvm;
 
 /* ---- user data of callbacks ---------------------------------------------- */
 
@@ -85,6 +91,9 @@ GS_HOT void kt_capture_on_entry(unsigned vcpu_index, void *udata);
 /** kt_capture_on_trapped_entry() - The same, where a breakpoint of the guest
  *  replaces the first instruction. */
 void kt_capture_on_trapped_entry(unsigned vcpu_index, void *udata);
+/** kt_capture_on_blind_entry() - As kt_capture_on_entry(), while returns are
+ *  not seen: a call that would await its return is dropped, and counted. */
+void kt_capture_on_blind_entry(unsigned vcpu_index, void *udata);
 /** kt_capture_on_site() - A call inside an allocator is reached. */
 void kt_capture_on_site(unsigned vcpu_index, void *udata);
 /** kt_capture_on_point() - A call point is entered, which may be a hook, too.
@@ -94,6 +103,9 @@ void kt_capture_on_trapped_point(unsigned vcpu_index, void *udata);
 /** kt_capture_on_return() - A call has returned to a return site, whose index
  *  is the id. */
 GS_HOT void kt_capture_on_return(unsigned vcpu_index, void *udata);
+/** kt_capture_on_returning() - A function is about to return: the return
+ *  address is on top of the stack. */
+GS_HOT void kt_capture_on_returning(unsigned vcpu_index);
 /** kt_capture_on_unknown() - Code runs while the kernel is unknown. @udata: its
  *  address */
 void kt_capture_on_unknown(unsigned vcpu_index, void *udata);

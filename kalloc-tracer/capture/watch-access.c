@@ -3,6 +3,7 @@
 #include "kalloc-tracer/capture/capture-internal.h"
 
 #include "kalloc-tracer/capture/watch-internal.h"
+#include "kalloc-tracer/capture/seam.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #define INSN_MAX 16
@@ -309,6 +310,9 @@ static const char *why_not(const KtCapture *c)
 {
     uint32_t size;
 
+    if (!c->seam->sees_accesses) {
+        return "KVM does not show accesses: use -accel tcg";
+    }
     if (c->shared.profile) {
         return "the guest's kernel is not Linux";
     }

@@ -5,6 +5,7 @@
 
 #include "kalloc-tracer/access/block-watch.h"
 #include "kalloc-tracer/capture/watch-internal.h"
+#include "kalloc-tracer/capture/seam.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <string.h>
@@ -204,8 +205,8 @@ static void change(void *userdata)
 
     kt_capture_lock(c);
     end(c);
-    if (!c->boot) {
-        /* A snapshot was loaded, and its kernel is not found yet. */
+    if (!c->boot || !c->seam->sees_accesses) {
+        /* A snapshot was loaded, and its kernel is not found yet; or KVM. */
         kt_block_watch_end(watch.part);
     } else if (kt_block_watch_wanted(watch.part, &watch.spec)) {
         watch.classes = kt_access_code(c->shared.tracer, c->shared.kernel);

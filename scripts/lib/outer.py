@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A machine that has KVM, on a host without: QEMU emulates an AMD machine with
+SVM, the outer machine. Its kernel runs another QEMU, with KVM and the tracer.
+
+    host             qemu -accel tcg -cpu max,+svm
+    outer machine      prepared kernel 6.1 with kvm-amd, busybox
+                       qemu -accel kvm -plugin libka.so
+    guest                prepared kernel, with its initramfs
+
+The guest's console, monitor, QMP and gdb are virtual consoles of the outer
+machine, and sockets of the names that ka-run has. So a guest.Guest can have
+them, with one limit: a client has to connect before the guest starts, and what
+QEMU prints without one is lost. Use QMP, and connect at once.
+"""
+import functools
+import os
+import re
+import stat
+import subprocess
+
+from . import mkinitramfs
+from .guest import Guest
+from .prepared import cache_folder, kernel_file, paths
+
+OUTER_KERNEL = '6.1'
+CONSOLES = 'serial', 'monitor', 'qmp', 'gdb'
+MODULES = 'virtio_pci', 'virtio_console', 'kvm_amd'
+FIRMWARE = ('/usr/share/seabios/bios-256k.bin', '/usr/share/qemu/kvmvapic.bin',
+            '/usr/share/qemu/linuxboot_dma.bin')
+MEMORY = 2048           # MiB of the outer machine
+
+FOLDERS = ('bin', 'dev', 'proc', 'sys', 'tmp', 'run', 'modules', 'guest')
+INIT = r'''#!/bin/sh
+b=/bin/busybox
+$b mount -t proc proc /proc
+$b mount -t sysfs sysfs /sys
+$b mount -t devtmpfs dev /dev
+for m in /modules/*; do
+    $b insmod $m
+done
+until [ -c /dev/hvc4 ]; do
+    $b sleep 0.1
+done
+for i in 1 2 3 4; do
+    $b stty -F /dev/hvc$i raw -echo
+done
+echo OUTER-UP
+@QEMU@
+echo OUTER-END $?
+$b poweroff -f
+'''
+# Ticks of the timer come late on a busy host.
+WORDS = 'no_timer_check panic=-1'
+
+
+# --- the initramfs of the outer machine ------------------------------------
+
+def libraries(program):
+    """Return the paths of the libraries that a program loads."""
+    text = subprocess.run(['ldd', program], check=True, text=True,
+                          capture_output=True).stdout
+    return re.findall(r'(/\S+) \(0x', text)
+
+
+def guest_command(smp, mem, words, plugin_opts):
+    """Return the command that starts the guest, as a line of shell."""
+    args = ['/guest/qemu', '-L', '/guest', '-accel', 'kvm', '-cpu', 'host',
+            '-machine', 'q35', '-smp', str(smp), '-m', str(mem),
+            '-nodefaults', '-display', 'none', '-no-reboot',
+            '-kernel', '/guest/vmlinuz', '-initrd', '/guest/initrd',
+            '-append', f"'console=ttyS0 {WORDS} {words}'"]
+    for i, name in enumerate(CONSOLES, 1):
+        args += ['-chardev', f'serial,id={name},path=/dev/hvc{i}']
+    args += ['-serial', 'chardev:serial', '-mon', 'chardev=monitor',
+             '-mon', 'chardev=qmp,mode=control', '-gdb', 'chardev:gdb']
+    if plugin_opts is not None:
+        args += ['-plugin', ','.join(filter(None, ['file=/guest/libka.so',
+                                                   plugin_opts]))]
+    return ' '.join(args)
+
+
+def add_programs(cpio, path):
+    """Add busybox, QEMU, the tracer and the libraries that they load."""
+    busybox = os.path.join(cache_folder('busybox'), 'busybox')
+    mkinitramfs.add_file(cpio, busybox, 'bin/busybox')
+    cpio.add('bin/sh', stat.S_IFLNK | 0o777, b'busybox')
+    mkinitramfs.add_file(cpio, path['qemu'], 'guest/qemu')
+    mkinitramfs.add_file(cpio, path['plugin'], 'guest/libka.so')
+    needed = sorted({lib for p in ('qemu', 'plugin')
+                     for lib in libraries(path[p])})
+    folders = set()
+    for lib in needed:
+        parts = os.path.dirname(lib).strip('/').split('/')
+        folders |= {'/'.join(parts[:n + 1]) for n in range(len(parts))}
+    for name in sorted(folders - set(FOLDERS)):
+        cpio.add(name, stat.S_IFDIR | 0o755)
+    for lib in needed:
+        mkinitramfs.add_file(cpio, os.path.realpath(lib), lib.lstrip('/'))
+
+
+def add_modules(cpio):
+    found = mkinitramfs.find_modules(kernel_file(OUTER_KERNEL, 'modules'))
+    wanted = []
+    for name in MODULES:
+        mkinitramfs.with_needed(name, found, wanted)
+    for i, (name, data) in enumerate(wanted):
+        cpio.add(f'modules/{i:02}-{name}', stat.S_IFREG | 0o644, data)
+
+
+def make_initramfs(output, kernel, command):
+    """Make the initramfs that runs COMMAND, with the guest's files."""
+    path = paths()
+    with open(output, 'wb') as out:
+        cpio = mkinitramfs.Cpio(out)
+        for name in FOLDERS:
+            cpio.add(name, stat.S_IFDIR | 0o755)
+        cpio.add('dev/console', stat.S_IFCHR | 0o600, rdev=(5, 1))
+        add_programs(cpio, path)
+        add_modules(cpio)
+        for name in FIRMWARE:
+            mkinitramfs.add_file(cpio, name,
+                                 'guest/' + os.path.basename(name))
+        mkinitramfs.add_file(cpio, kernel_file(kernel), 'guest/vmlinuz')
+        mkinitramfs.add_file(cpio, path['initrd-' + kernel], 'guest/initrd')
+        cpio.add('init', stat.S_IFREG | 0o755,
+                 INIT.replace('@QEMU@', command).encode())
+        cpio.close()
+
+
+# --- machines --------------------------------------------------------------
+
+def outer_command(folder, initrd):
+    """Return the command line of the outer machine; its console is stdout."""
+    args = [paths()['qemu'], '-accel', 'tcg,thread=multi',
+            '-cpu', 'max,+svm', '-machine', 'q35', '-smp', '2',
+            '-m', str(MEMORY), '-nodefaults', '-display', 'none',
+            '-no-reboot', '-L', '/usr/share/seabios', '-L', '/usr/share/qemu',
+            '-kernel', kernel_file(OUTER_KERNEL), '-initrd', initrd,
+            '-append', f'console=ttyS0 quiet mitigations=off {WORDS}',
+            '-serial', 'stdio', '-device', 'virtio-serial',
+            '-chardev', 'null,id=hvc0', '-device', 'virtconsole,chardev=hvc0']
+    for name in CONSOLES:
+        at = os.path.join(folder, name + '.sock')
+        args += ['-chardev',
+                 f'socket,id={name},path={at},server=on,wait=off',
+                 '-device', f'virtconsole,chardev={name}']
+    return args
+
+
+def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
+          plugin_opts='', timeout=600, name='kvm'):
+    """Start a guest with KVM in the outer machine; return it when its QMP
+    answers. plugin_opts: None: without the tracer."""
+    words = [f'ka.end={end}', f'ka.run={run} ka.n={n}' if run else '', cmdline]
+    command = guest_command(smp, mem, ' '.join(words), plugin_opts)
+
+    def argv(folder):
+        initrd = os.path.join(folder, 'outer-initrd')
+        make_initramfs(initrd, kernel, command)
+        return outer_command(folder, initrd)
+
+    guest = Guest(kernel=kernel, smp=smp, timeout=timeout, name=name,
+                  argv=argv)
+    try:
+        guest.qmp('query-status')
+    except BaseException:
+        guest.keep()
+        guest.stop()
+        raise
+    return guest
+
+
+@functools.lru_cache(maxsize=None)
+def has_kvm(seconds=30):
+    """Return whether a guest really runs with the host's KVM. /dev/kvm that
+    can be opened is not enough: on some hosts kernels hang."""
+    args = [paths()['qemu'], '-L', '/usr/share/seabios',
+            '-L', '/usr/share/qemu', '-accel', 'kvm', '-cpu', 'host',
+            '-machine', 'q35', '-m', '256', '-nodefaults', '-display', 'none',
+            '-no-reboot', '-serial', 'stdio',
+            '-kernel', kernel_file(OUTER_KERNEL),
+            '-initrd', paths()['initrd-' + OUTER_KERNEL],
+            '-append', f'console=ttyS0 {WORDS} ka.end=poweroff']
+    try:
+        done = subprocess.run(args, stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False,
+                              timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return not done.returncode and b'Power down' in done.stdout

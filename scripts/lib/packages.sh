@@ -20,7 +20,8 @@ declare -A step_packages=(
         libslirp-dev libattr1-dev libcap-ng-dev libcapstone-dev libfdt-dev
         libbpf-dev libelf-dev libdw-dev libzstd-dev liblzma-dev liblz4-dev
         libbz2-dev
-        seabios qemu-system-data gdb gcc-12 shellcheck bpftool pahole"
+        seabios qemu-system-data e2fsprogs gdb gcc-12 shellcheck bpftool
+        pahole"
     [clang]="clang llvm libclang-rt-dev"
     [clang-tidy]="clang clang-tidy"
     [lldb]="lldb"

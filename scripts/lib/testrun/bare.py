@@ -19,7 +19,7 @@ import time
 from . import ROOT, cache_folder
 
 SYSTEM = os.path.join(ROOT, 'scripts', 'lib', 'root')
-TREE = '/ka'            # in the system
+TREE = '/the-tree'      # in the system; no installed path has such a part
 SHARED = ('apt*', 'busybox*', 'efi', 'grub', 'initramfs/*', 'kernels/*/*',
           'opensbi', 'qemu/*', 'qemu-source/*')
 KEPT = 'qemu/*', 'kernels/*/*'

@@ -4,7 +4,7 @@
  * counters of the vCPUs. For `ka stat` and the journal, with the capture's
  * lock; the vCPUs may run.
  */
-#include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/capture/seam.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/tracer/tracer.h"
 
@@ -82,6 +82,11 @@ void kt_capture_sync_counters(KtCapture *c)
             v->counted[n] = now;
         }
     }
+}
+
+bool kt_capture_pauses(const KtCapture *c)
+{
+    return !c->seam->sees_accesses;
 }
 
 /* ---- vCPUs --------------------------------------------------------------- */

@@ -171,6 +171,10 @@ bool kt_capture_hook_status(const KtCapture *c, unsigned i,
 /** kt_capture_learned() - (owned, nullable) Return one line on what was learned
  *  of a kernel without types; NULL if it has types. Lock held. */
 char *kt_capture_learned(const KtCapture *c);
+/** kt_capture_pauses() - Return true if commands have to pause the VM. Under
+ *  KVM the state of a vCPU is read on its own thread, which may wait for the
+ *  capture's lock; and guest memory has breakpoints while the VM runs. */
+bool kt_capture_pauses(const KtCapture *c);
 /** kt_capture_sync_counters() - Add what the vCPUs counted since the last call
  *  to the tracer's counters. Lock held. */
 void kt_capture_sync_counters(KtCapture *c);

@@ -200,7 +200,7 @@ static void run_command(struct qemu_plugin_monitor *mon, const char *args,
 {
     Command c = { userdata, mon, args };
 
-    if (mc_pauses(args)) {
+    if (mc_pauses(args) || kt_capture_pauses(c.p->capture)) {
         qemu_plugin_call_paused(run_now, &c);
     } else {
         run_now(&c);

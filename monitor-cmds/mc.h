@@ -28,6 +28,7 @@ typedef KtHookStatus McHookStatus;
  * @n_hooks, @hook: (nullable) the hooks for `ka stat -v`
  * @hook_opaque: argument of @hook
  * @learned: (nullable) what was learned of a kernel without types
+ * @unseen: (nullable) functions whose calls are not all seen, under KVM
  * @why_no_log: (nullable) why the kernel's log is not read
  * @vm: (nullable) the VM; NULL for a journal
  * @journal: (nullable) path of the journal from which @tracer was made.
@@ -50,6 +51,7 @@ typedef struct McContext {
     bool (*hook)(void *opaque, unsigned i, McHookStatus *out);
     void *hook_opaque;
     const char *learned;
+    const char *unseen;
     const char *why_no_log;
     const KtVm *vm;
     const char *journal;

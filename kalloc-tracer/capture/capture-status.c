@@ -82,6 +82,14 @@ void kt_capture_sync_counters(KtCapture *c)
             v->counted[n] = now;
         }
     }
+    if (c->seam->sync) {
+        c->seam->sync(c);
+    }
+}
+
+char *kt_capture_unseen(KtCapture *c)
+{
+    return c->boot && c->seam->unseen ? c->seam->unseen(c) : NULL;
 }
 
 bool kt_capture_pauses(const KtCapture *c)

@@ -327,6 +327,16 @@ void kt_capture_on_return(unsigned vcpu_index, void *udata)
 /* A function that is hooked can be called from a place where nothing awaits its
  * return, and a function that others end in by a jump has other callers. */
 GS_HOT
+static void returning(KtHookCall *m)
+{
+    uint32_t site = kt_return_sites_find(m->c->sites, m->ra, KT_SITE_ANY);
+
+    if (site != KT_RETURN_SITE_NONE) {
+        returned(m, site);
+    }
+}
+
+GS_HOT
 void kt_capture_on_returning(unsigned vcpu_index)
 {
     KtHookCall m = {
@@ -335,19 +345,36 @@ void kt_capture_on_returning(unsigned vcpu_index)
         .v = &capture.vcpu[vcpu_index],
     };
     uint64_t since;
-    uint32_t site;
 
     if (!m.boot || !m.v->unwinder) {
         return;
     }
     since = cost_begin(m.v);
     if (kt_record_find_return(&m)) {
-        site = kt_return_sites_find(m.c->sites, m.ra, KT_SITE_ANY);
-        if (site != KT_RETURN_SITE_NONE) {
-            returned(&m, site);
-        }
+        returning(&m);
     }
     cost_end(m.v, since);
+}
+
+/* A call that is made to fail has no return of its own. Functions that ended in
+ * it by a jump have returned, too. */
+GS_HOT
+KtLeave kt_capture_on_watched(unsigned vcpu_index, void *udata)
+{
+    KtLeave leave = enter_point(vcpu_index, udata, false);
+
+    if (G_UNLIKELY(leave.how == KT_LEAVE_RETURN)) {
+        KtHookCall m = {
+            .c = &capture.shared,
+            .boot = kt_capture_boot(&capture),
+            .v = &capture.vcpu[vcpu_index],
+            .ra = leave.to,
+        };
+
+        m.sp_after = kt_vcpu_reg(m.v, GS_REG_SP);
+        returning(&m);
+    }
+    return leave;
 }
 
 void kt_capture_on_unknown(unsigned vcpu_index, void *udata)
@@ -383,9 +410,7 @@ static void on_points_changed(void *opaque, bool flush)
     } else {
         kt_capture_reclaim_points(c);
     }
-    if (flush) {
-        c->seam->update(c);
-    }
+    c->seam->points_changed(c, flush);
 }
 
 /* ---- start -------------------------------------------------------------- */

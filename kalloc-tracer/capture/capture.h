@@ -171,6 +171,9 @@ bool kt_capture_hook_status(const KtCapture *c, unsigned i,
 /** kt_capture_learned() - (owned, nullable) Return one line on what was learned
  *  of a kernel without types; NULL if it has types. Lock held. */
 char *kt_capture_learned(const KtCapture *c);
+/** kt_capture_unseen() - (owned, nullable) Return names of functions whose
+ *  calls are not all seen (under KVM), NULL if there are none. Lock held. */
+char *kt_capture_unseen(KtCapture *c);
 /** kt_capture_pauses() - Return true if commands have to pause the VM. Under
  *  KVM the state of a vCPU is read on its own thread, which may wait for the
  *  capture's lock; and guest memory has breakpoints while the VM runs. */

@@ -328,6 +328,31 @@ static void pack_call(const KtPendingCall *call, GsOut *p)
     gs_out_varint(p, call->hook.v);
 }
 
+void kt_pending_calls_filter(KtPendingCalls *c,
+                             bool (*keep)(void *opaque, KtHookId hook),
+                             void *opaque)
+{
+    g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(KtPendingCall));
+    unsigned stale;
+
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        const Bucket *b = &c->bucket[i];
+
+        for (unsigned j = 0; j < b->n_listed + b->n; j++) {
+            const KtPendingCall *call = call_at(c, i, j);
+
+            if (keep(opaque, call->hook)) {
+                g_array_append_vals(kept, call, 1);
+            }
+        }
+    }
+    kt_pending_calls_clear(c);
+    for (unsigned i = 0; i < kept->len; i++) {
+        kt_pending_calls_push(c, &g_array_index(kept, KtPendingCall, i),
+                              &stale);
+    }
+}
+
 void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p)
 {
     gs_out_varint(p, kt_pending_calls_pending(c));

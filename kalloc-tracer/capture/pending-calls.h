@@ -94,6 +94,12 @@ char *kt_pending_calls_check(void *calls, KtCheckReport *report);
 /** kt_pending_calls_clear() - Remove all calls, for a new boot. */
 void kt_pending_calls_clear(KtPendingCalls *c);
 
+/** kt_pending_calls_filter() - Remove all calls of hooks that @keep does not
+ *  want. No other thread uses the table. */
+void kt_pending_calls_filter(KtPendingCalls *c,
+                             bool (*keep)(void *opaque, KtHookId hook),
+                             void *opaque);
+
 /** kt_pending_calls_pack() - Write all calls; those with one stack pointer from
  *  the oldest on. No other thread uses the table. */
 void kt_pending_calls_pack(KtPendingCalls *c, GsOut *p);

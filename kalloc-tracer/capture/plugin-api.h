@@ -40,6 +40,7 @@
     X(qemu_plugin_register_vcpu_syscall_entry_cb) \
     X(qemu_plugin_add_code_hook) \
     X(qemu_plugin_remove_code_hook) \
+    X(qemu_plugin_enable_code_hook) \
     X(qemu_plugin_code_hooks_withdrawn)
 
 #define KT_DECLARE_WEAK(fn) extern __typeof__(fn) fn __attribute__((weak));

@@ -150,19 +150,6 @@ KtRecordReturn kt_record_return_pages, kt_record_return_page_bulk,
  * it. See inject-fault.c.
  */
 
-/** How the callback of a call ends. */
-typedef enum KtLeaveHow {
-    KT_LEAVE_NOT,               /* the call goes on */
-    KT_LEAVE_RETURN,            /* the call has returned */
-    KT_LEAVE_STOP,              /* the VM stops; then the entry is repeated */
-} KtLeaveHow;
-
-/** struct KtLeave - @to: the address at which the vCPU continues */
-typedef struct KtLeave {
-    KtLeaveHow how;
-    uint64_t to;
-} KtLeave;
-
 /** kt_inject_fault() - Decide about the call that @m is about, at the entry of
  *  @point; set the registers if the call fails. @m->ra and @m->sp_after are
  *  set. */

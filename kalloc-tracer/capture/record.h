@@ -117,6 +117,19 @@ typedef struct KtHookCall {
     KtEvent ev;
 } KtHookCall;
 
+/** How the callback of a call ends. */
+typedef enum KtLeaveHow {
+    KT_LEAVE_NOT,               /* the call goes on */
+    KT_LEAVE_RETURN,            /* the call has returned */
+    KT_LEAVE_STOP,              /* the VM stops; then the entry is repeated */
+} KtLeaveHow;
+
+/** struct KtLeave - @to: the address at which the vCPU continues */
+typedef struct KtLeave {
+    KtLeaveHow how;
+    uint64_t to;
+} KtLeave;
+
 /** kt_record_enter() - Record that the hooked function @id is entered. */
 GS_HOT void kt_record_enter(KtHookCall *m, KtHookId id);
 

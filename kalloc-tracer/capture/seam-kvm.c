@@ -3,166 +3,152 @@
  * The seam to KVM: QEMU makes instructions breakpoints, and emulates them.
  *
  *     MSR_LSTAR is set -> kernel unknown: kt_capture_on_unknown()
- *     the boot begins  -> plan(): the breakpoints of each hook's function, see
- *                         hooks/breakpoints.h; plant()
+ *     the boot begins  -> plan: the breakpoints of each hook's function, see
+ *                         hooks/breakpoints.h; plant
+ *     points changed   -> the next breakpoint that is hit: plan and plant those
+ *                         of call points
  *     one is hit       -> entry:  kt_capture_on_entry()
  *                         return: kt_capture_on_returning()
  *                         call inside an allocator: kt_capture_on_site()
+ *                         call point: kt_capture_on_watched(), which says how
+ *                         the vCPU goes on
  *
  * While it boots, the kernel patches its own text: returns, too, which it first
  * compares with what the compiler made. So there are no breakpoints on returns
  * while it does so. alternatives_patched tells when it is done:
  *
- *     alternative_instructions()            unplant all returns
+ *     alternative_instructions()            remove all returns
  *       apply_returns(), ...
  *       alternatives_smp_module_add()       plan and plant anew, if the guest
  *                                           has one CPU: it calls kzalloc()
  *       alternatives_patched = 1
  *     the next entry of a hook              or here
  *
- * Threads. on_hook() runs on vCPU threads without a lock: the table only grows
- * during a boot. Breakpoints are planned on a vCPU's thread in a callback, with
- * the capture's lock, or while the guest has one CPU (when it patches its
- * text). They are dropped while no vCPU executes.
+ * While recording is off, only breakpoints that are kept (KT_AT_KEPT) are in
+ * the guest. If call points change then, all are, until one is hit: QEMU plants
+ * on a vCPU's thread only.
+ *
+ * Threads. on_hook() runs on vCPU threads; it only tries the capture's lock,
+ * which protects plans. A command may hold that lock and wait for a vCPU.
+ * Breakpoints are disabled and enabled while no vCPU executes.
  */
 #include "kalloc-tracer/capture/seam.h"
 
+#include "kalloc-tracer/capture/breakpoint-table.h"
 #include "kalloc-tracer/hooks/breakpoints.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
+#include "kalloc-tracer/tracer/tracer.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#define SLOTS           4096            /* a power of two */
-#define FULL            (SLOTS / 2)
 #define TAIL_DEPTH      3               /* jumps from function to function */
+#define NAMES_MAX       32              /* of functions, that are listed */
 
-/** What a breakpoint is for, as bits. */
-typedef enum Use {
-    USE_ENTRY = 1 << 0,
-    USE_RETURN = 1 << 1,
-    USE_SITE = 1 << 2,
-    USE_PATCHING = 1 << 3,              /* alternative_instructions() */
-    USE_PATCHED = 1 << 4,               /* alternatives_smp_module_add() */
-} Use;
-
-/** struct Slot - a breakpoint. @va: (atomic) 0: free; set last. @id: of the
- *  hook, or the number of the KtHookSite. @planted: QEMU has it */
-typedef struct Slot {
-    uint64_t va;
-    uint32_t use, id;
-    bool planted;
-} Slot;
+/** struct Missed - functions whose calls are not all seen; @names: (owned) the
+ *  first of them */
+typedef struct Missed {
+    unsigned n;
+    GString *names;
+} Missed;
 
 /**
- * struct Kvm - the breakpoints of a VM
+ * struct Kvm - what we know of a VM
  * @boot: (borrowed) whose breakpoints they are; only compared
- * @n: slots in use
  * @patching: the kernel patches its text: no return is planted
- * @unseen: names of functions whose calls are not all seen
+ * @off: only breakpoints that are kept are in the guest
+ * @changed: (atomic) the call points are others than those that are planted
+ * @hooks, @points: what is missed of them
+ * @counted: what the gauges of sync_counters() were when they were counted last
  */
 typedef struct Kvm {
     const KtBoot *boot;
-    Slot slot[SLOTS];
-    unsigned n;
-    bool patching;
-    GString *unseen;
+    bool patching, off, changed;
+    Missed hooks, points;
+    uint64_t counted[KT_CNT__COUNT];
 } Kvm;
 
 static Kvm kvm;
 
-/* ---- the table ----------------------------------------------------------- */
+/* ---- functions that are missed ------------------------------------------- */
 
-static Slot *slot_of(uint64_t va)
-{
-    uint64_t at = va * 0x9e3779b97f4a7c15ull >> 52;
-
-    for (;; at++) {
-        Slot *s = &kvm.slot[at % SLOTS];
-        uint64_t has = __atomic_load_n(&s->va, __ATOMIC_ACQUIRE);
-
-        if (!has || has == va) {
-            return s;
-        }
-    }
-}
-
-/* Remember that the function at @va is not seen completely. */
-static void miss(const GsKernel *k, uint64_t va)
+static void miss(const GsKernel *k, Missed *m, uint64_t va)
 {
     GsSymbol sym;
 
-    g_string_append_printf(kvm.unseen, "%s%s", kvm.unseen->len ? ", " : "",
-                           gs_kernel_symbolize(k, va, &sym) ? sym.name : "?");
-}
-
-static void add(const GsKernel *k, uint64_t va, Use use, uint32_t id)
-{
-    Slot *s = slot_of(va);
-
-    if (!s->va && kvm.n == FULL) {
-        miss(k, va);
-        return;
-    }
-    s->use |= use;
-    s->id = id ? id : s->id;
-    if (!s->va) {
-        kvm.n++;
-        __atomic_store_n(&s->va, va, __ATOMIC_RELEASE);
+    if (m->n++ < NAMES_MAX) {
+        g_string_append_printf(m->names, "%s%s", m->names->len ? ", " : "",
+                               gs_kernel_symbolize(k, va, &sym) ? sym.name :
+                                                                  "?");
     }
 }
 
-static void unplant(Use use)
+static void miss_none(Missed *m)
 {
-    for (unsigned i = 0; i < SLOTS; i++) {
-        Slot *s = &kvm.slot[i];
-
-        if (s->planted && s->use & use) {
-            qemu_plugin_remove_code_hook(s->va);
-            s->planted = false;
-        }
-    }
+    m->n = 0;
+    g_string_truncate(m->names, 0);
 }
 
-/* Drop all. A vCPU may be at a breakpoint: it then finds none, and goes on. */
-static void clear(void)
+static char *unseen(KtCapture *c)
 {
-    unplant((Use)~0u);
-    for (unsigned i = 0; i < SLOTS; i++) {
-        __atomic_store_n(&kvm.slot[i].va, 0, __ATOMIC_RELEASE);
-        kvm.slot[i].use = kvm.slot[i].id = 0;
-    }
-    kvm.n = 0;
-    kvm.patching = false;
-    g_string_truncate(kvm.unseen, 0);
-}
+    unsigned n = kvm.hooks.n + kvm.points.n;
+    bool more = kvm.hooks.n > NAMES_MAX || kvm.points.n > NAMES_MAX;
 
-static void plant(const GsKernel *k)
-{
-    for (unsigned i = 0; i < SLOTS; i++) {
-        Slot *s = &kvm.slot[i];
-
-        if (s->va && !s->planted) {
-            s->planted = qemu_plugin_add_code_hook(s->va);
-            if (!s->planted) {
-                miss(k, s->va);
-            }
-        }
-    }
+    return n ? g_strdup_printf("%s%s%s%s", kvm.hooks.names->str,
+                               kvm.hooks.n && kvm.points.n ? ", " : "",
+                               kvm.points.names->str, more ? ", ..." : "") :
+               NULL;
 }
 
 /* ---- the plan ------------------------------------------------------------ */
 
-static bool read_code(void *opaque, uint64_t va, void *buf, size_t len)
+/** struct Plan - whose breakpoints are planned. @returns: what those on returns
+ *  are for */
+typedef struct Plan {
+    const KtBoot *boot;
+    const GsKernel *k;
+    Missed *missed;
+    uint32_t returns;
+} Plan;
+
+static void add(const Plan *p, uint64_t va, uint32_t use, uint32_t id,
+                uint64_t function)
 {
-    return kt_guest_read(opaque, va, buf, len);
+    if (!kt_breakpoints_add(va, use, id, function)) {
+        miss(p->k, p->missed, va);
+    }
 }
 
-static bool find(const KtBoot *boot, const GsKernel *k, uint64_t va,
-                 KtBreakpoints *out)
+static void refused(void *opaque, uint64_t va)
 {
-    const KtCodeReader reader = { read_code, boot->guest };
+    const Plan *p = opaque;
 
-    return kt_breakpoints_find(k, &reader, va, out);
+    miss(p->k, p->missed, va);
+}
+
+static void plant(Plan *p)
+{
+    kt_breakpoints_plant(p->boot->guest, refused, p);
+    if (kvm.off) {
+        kt_breakpoints_enable(false);
+    }
+}
+
+static bool read_code(void *opaque, uint64_t va, void *buf, size_t len)
+{
+    bool done = kt_guest_read(opaque, va, buf, len);
+
+    if (done) {
+        kt_breakpoints_hide(va, buf, len);
+    }
+    return done;
+}
+
+static bool find(const Plan *p, uint64_t va, KtBreakpoints *out)
+{
+    const KtCodeReader reader = { read_code, p->boot->guest };
+
+    return kt_breakpoints_find(p->k, &reader, va, out);
 }
 
 /* Return true for code that the kernel frees after boot, to use the memory for
@@ -176,45 +162,96 @@ static bool is_init(const GsKernel *k, uint64_t va)
            va - start.va < end.va - start.va;
 }
 
-static void add_returns(const KtBoot *boot, const GsKernel *k, uint64_t va,
-                        const KtBreakpoints *b, unsigned depth)
+static void add_returns(const Plan *p, uint64_t va, const KtBreakpoints *b,
+                        unsigned depth)
 {
     KtBreakpoints tail;
     bool missed = b->incomplete;
 
     for (unsigned i = 0; i < b->n_returns; i++) {
-        add(k, b->returns[i], USE_RETURN, 0);
+        add(p, b->returns[i], p->returns, 0, 0);
     }
     for (unsigned i = 0; i < b->n_tails; i++) {
-        if (depth < TAIL_DEPTH && find(boot, k, b->tails[i], &tail)) {
-            add_returns(boot, k, b->tails[i], &tail, depth + 1);
+        if (depth < TAIL_DEPTH && find(p, b->tails[i], &tail)) {
+            add_returns(p, b->tails[i], &tail, depth + 1);
         } else {
             missed = true;
         }
     }
     if (missed) {
-        miss(k, va);
+        miss(p->k, p->missed, va);
     }
 }
 
-static void plan_hook(const KtBoot *boot, const GsKernel *k, KtHookId id)
+/* What the role of a hook adds to the uses of its breakpoints. */
+static uint32_t kept(KtRole role)
 {
-    uint64_t va = kt_hooks_va(boot->hooks, id);
-    KtRole role = boot->row[id.v].role;
+    return kt_role_does(role, KT_DOES_FOLLOW) ? KT_AT_FOLLOWED : 0;
+}
+
+static void plan_hook(Plan *p, KtHookId id)
+{
+    uint64_t va = kt_hooks_va(p->boot->hooks, id);
+    KtRole role = p->boot->row[id.v].role;
     KtBreakpoints b;
 
-    if (!va || !kt_record_is_recorded(role) || is_init(k, va)) {
+    if (!va || !kt_record_is_recorded(role) || is_init(p->k, va)) {
         return;
     }
-    if (!find(boot, k, va, &b) || !b.entry) {
-        miss(k, va);
+    if (!find(p, va, &b) || !b.entry) {
+        miss(p->k, p->missed, va);
         return;
     }
-    add(k, b.entry, USE_ENTRY, id.v);
+    add(p, b.entry, KT_AT_ENTRY | kept(role), id.v, 0);
     if (kt_record_awaits_return(role)) {
-        add_returns(boot, k, va, &b, 0);
+        p->returns = KT_AT_RETURN | kept(role);
+        add_returns(p, va, &b, 0);
     }
 }
+
+static void plan_hooks(const KtBoot *boot, const GsKernel *k)
+{
+    Plan p = { boot, k, &kvm.hooks, 0 };
+    const KtHookSite *site;
+
+    for (unsigned id = 1; id < G_N_ELEMENTS(boot->row); id++) {
+        plan_hook(&p, (KtHookId) { id });
+    }
+    for (unsigned i = 0; (site = kt_hooks_site(boot->hooks, i)); i++) {
+        add(&p, site->va, KT_AT_SITE, i, 0);
+    }
+}
+
+static void plan_point(const Plan *p, const KtCallPoint *point)
+{
+    KtBreakpoints b;
+
+    if (is_init(p->k, point->va) || !find(p, point->va, &b) || !b.entry) {
+        miss(p->k, p->missed, point->va);
+        return;
+    }
+    add(p, b.entry, KT_AT_POINT, 0, point->va);
+    if (point->uses & KT_POINT_WATCH) {
+        add_returns(p, point->va, &b, 0);
+    }
+}
+
+/* Plan those of call points anew. */
+static void plan_points(const KtCapture *c, const KtBoot *boot)
+{
+    const KtPointSet *set = kt_call_points_set(c->shared.points);
+    const Plan p = {
+        boot, c->shared.kernel, &kvm.points, KT_AT_POINT_RETURN
+    };
+
+    kt_breakpoints_end_uses(KT_AT_POINTS);
+    miss_none(&kvm.points);
+    for (unsigned i = 0; set && i < kt_point_set_count(set); i++) {
+        plan_point(&p, kt_point_set_nth(set, i));
+    }
+}
+
+/* ---- the kernel patches its text ----------------------------------------- */
 
 /* Return true if the kernel has yet to patch its text. */
 static bool is_to_be_patched(const KtBoot *boot, const GsKernel *k)
@@ -227,125 +264,229 @@ static bool is_to_be_patched(const KtBoot *boot, const GsKernel *k)
            !value;
 }
 
-static bool plan_entry(const KtBoot *boot, const GsKernel *k, const char *name,
-                       Use use)
+static bool plan_entry(const Plan *p, const char *name, KtBreakpointUse use)
 {
     KtBreakpoints b;
     GsSymbol sym;
 
-    if (!gs_kernel_lookup(k, name, &sym) || !find(boot, k, sym.va, &b) ||
+    if (!gs_kernel_lookup(p->k, name, &sym) || !find(p, sym.va, &b) ||
         !b.entry) {
         return false;
     }
-    add(k, b.entry, use, 0);
+    add(p, b.entry, use, 0, 0);
     return true;
 }
 
 /* Returns that are patched without our knowledge would be wrong in the guest:
- * no return of this boot is seen then. */
-static void plan_patching(const KtBoot *boot, const GsKernel *k)
+ * none is seen then until the kernel is done. */
+static void plan_patching(const Plan *p)
 {
-    if (plan_entry(boot, k, "alternative_instructions", USE_PATCHING)) {
-        plan_entry(boot, k, "alternatives_smp_module_add", USE_PATCHED);
+    if (plan_entry(p, "alternative_instructions", KT_AT_PATCHING)) {
+        plan_entry(p, "alternatives_smp_module_add", KT_AT_PATCHED);
     } else {
         kvm.patching = true;
     }
 }
 
-/* Plan all first, and plant then: a breakpoint changes the code that is
- * read. */
-static void plan(const KtBoot *boot, const GsKernel *k)
-{
-    const KtHookSite *site;
-
-    for (unsigned id = 1; id < G_N_ELEMENTS(boot->row); id++) {
-        plan_hook(boot, k, (KtHookId) { id });
-    }
-    for (unsigned i = 0; (site = kt_hooks_site(boot->hooks, i)); i++) {
-        add(k, site->va, USE_SITE, i);
-    }
-}
-
-static void report(void)
-{
-    if (kvm.unseen->len) {
-        fprintf(stderr, "ka: KVM: not all calls of these functions are seen: "
-                        "%s\n", kvm.unseen->str);
-    }
-}
-
-/* ---- the kernel patches its text ----------------------------------------- */
-
-static bool is_patched(const KtCapture *c)
-{
-    const KtBoot *boot = kt_capture_boot(c);
-
-    return boot && !is_to_be_patched(boot, c->shared.kernel);
-}
-
 static void begin_patching(void)
 {
-    unplant(USE_RETURN | USE_PATCHING);
+    kt_breakpoints_remove(KT_AT_RETURNS | KT_AT_PATCHING);
     kvm.patching = true;
 }
 
-static void end_patching(const KtCapture *c)
+static void clear(void)
 {
-    const KtBoot *boot = kt_capture_boot(c);
+    kt_breakpoints_clear();
+    kvm.patching = false;
+    miss_none(&kvm.hooks);
+    miss_none(&kvm.points);
+}
 
-    clear();
-    if (boot) {
-        plan(boot, c->shared.kernel);
-        plant(c->shared.kernel);
-        report();
+static void plan_all(const KtCapture *c, const KtBoot *boot)
+{
+    __atomic_store_n(&kvm.changed, false, __ATOMIC_SEQ_CST);
+    plan_hooks(boot, c->shared.kernel);
+    plan_points(c, boot);
+}
+
+/* The lock is held. */
+static void begin_boot(const KtCapture *c, const KtBoot *boot)
+{
+    Plan p = { boot, c->shared.kernel, &kvm.hooks, 0 };
+
+    kvm.off = !kt_tracer_is_on(c->shared.tracer);
+    plan_all(c, boot);
+    if (is_to_be_patched(boot, p.k)) {
+        plan_patching(&p);
+    }
+    plant(&p);
+    if (kvm.patching) {
+        kt_breakpoints_remove(KT_AT_RETURNS);
     }
 }
 
-static void begin_boot(const KtBoot *boot, const GsKernel *k)
+static void end_patching(KtCapture *c)
 {
-    plan(boot, k);
-    if (is_to_be_patched(boot, k)) {
-        plan_patching(boot, k);
-        plant(k);
-        if (kvm.patching) {
-            unplant(USE_RETURN);
-        }
+    const KtBoot *boot = kt_capture_boot(c);
+    Plan p = { boot, c->shared.kernel, &kvm.hooks, 0 };
+
+    if (boot && kt_capture_trylock(c)) {
+        clear();
+        plan_all(c, boot);
+        plant(&p);
+        kt_capture_unlock(c);
+    }
+}
+
+/* ---- call points --------------------------------------------------------- */
+
+static void plant_points(KtCapture *c)
+{
+    const KtBoot *boot = kt_capture_boot(c);
+    Plan p = { boot, c->shared.kernel, &kvm.points, 0 };
+
+    if (kvm.patching || !boot || !kt_capture_trylock(c)) {
+        return;
+    }
+    __atomic_store_n(&kvm.changed, false, __ATOMIC_SEQ_CST);
+    plan_points(c, boot);
+    plant(&p);
+    kt_capture_unlock(c);
+}
+
+/* No vCPU executes. */
+static void await_any(void *unused)
+{
+    if (kvm.off && __atomic_load_n(&kvm.changed, __ATOMIC_RELAXED)) {
+        kt_breakpoints_enable(true);
+    }
+}
+
+static void points_changed(KtCapture *c, bool added)
+{
+    __atomic_store_n(&kvm.changed, true, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
+        qemu_plugin_request_exclusive(await_any, NULL);
+    }
+}
+
+/* @b: the entry of a call point. Returns: how the vCPU goes on. */
+static enum qemu_plugin_code_hook_action enter_point(
+    const KtCapture *c, unsigned vcpu, const KtBreakpoint *b, uint64_t *next)
+{
+    const KtPointSet *set = kt_call_points_set(c->shared.points);
+    const KtCallPoint *point =
+        set ? kt_point_set_at(set, __atomic_load_n(&b->function,
+                                                   __ATOMIC_RELAXED)) : NULL;
+    KtLeave leave = { KT_LEAVE_NOT, 0 };
+
+    if (point) {
+        leave = kt_capture_on_watched(
+            vcpu, kt_pack(kt_pack_point(point, (KtHookId) { 0 }), 0));
+    }
+    *next = leave.to;
+    return leave.how == KT_LEAVE_RETURN ? QEMU_PLUGIN_CODE_HOOK_GOTO :
+           leave.how == KT_LEAVE_STOP ? QEMU_PLUGIN_CODE_HOOK_STOP :
+                                        QEMU_PLUGIN_CODE_HOOK_EXECUTE;
+}
+
+/* ---- recording is off ---------------------------------------------------- */
+
+static bool is_followed(void *boot, KtHookId id)
+{
+    return kt_role_does(((const KtBoot *)boot)->row[id.v].role, KT_DOES_FOLLOW);
+}
+
+/*
+ * No vCPU executes. Calls that are in an allocator now are not followed: while
+ * recording is off nobody sees their returns. Those that are when it is
+ * switched on are not known, and may return memory that was freed since.
+ */
+static void follow_switch(void *opaque)
+{
+    const KtEvent gap = { .kind = KT_EV_GAP, .flags = KT_EVF_UNSEEN };
+    KtCapture *c = opaque;
+    KtBoot *boot = kt_capture_boot(c);
+    bool on = kt_tracer_is_on(c->shared.tracer);
+
+    if (!boot || on == !kvm.off) {
+        return;
+    }
+    kvm.off = !on;
+    if (on) {
+        kt_tracer_push(c->shared.tracer, 0, &gap);
     } else {
-        plant(k);
-        report();
+        kt_pending_calls_filter(c->shared.calls, is_followed, boot);
+    }
+    kt_breakpoints_enable(on);
+}
+
+static void on_switch(void *opaque)
+{
+    KtCapture *c = opaque;
+
+    if (__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
+        qemu_plugin_request_exclusive(follow_switch, c);
     }
 }
 
 /* ---- callbacks ----------------------------------------------------------- */
 
+static void look_patched(KtCapture *c, uint32_t use)
+{
+    const KtBoot *boot = kt_capture_boot(c);
+
+    if (use & KT_AT_PATCHED ||
+        (boot && !is_to_be_patched(boot, c->shared.kernel))) {
+        end_patching(c);
+    }
+}
+
+GS_HOT
+static void record(unsigned vcpu, uint32_t use, uint32_t id)
+{
+    if (G_UNLIKELY(kvm.off) && !(use & KT_AT_FOLLOWED)) {
+        use &= KT_AT_POINTS;
+    }
+    if (use & KT_AT_ENTRY) {
+        (kvm.patching ? kt_capture_on_blind_entry :
+                        kt_capture_on_entry)(vcpu, kt_pack(id, 0));
+    }
+    if (use & KT_AT_SITE) {
+        kt_capture_on_site(vcpu, kt_pack(id, 0));
+    }
+    if (use & KT_AT_RETURNS) {
+        kt_capture_on_returning(vcpu);
+    }
+}
+
 GS_HOT
 static enum qemu_plugin_code_hook_action on_hook(unsigned vcpu, uint64_t va,
                                                  uint64_t *next, void *opaque)
 {
-    const Slot *s = slot_of(va);
-    uint32_t use = s->use, id = s->id;
+    KtCapture *c = opaque;
+    const KtBreakpoint *b = kt_breakpoint_at(va);
+    uint32_t use = b ? kt_breakpoint_uses(b) : 0;
+    uint32_t id = b ? __atomic_load_n(&b->id, __ATOMIC_RELAXED) : 0;
+    enum qemu_plugin_code_hook_action action = QEMU_PLUGIN_CODE_HOOK_EXECUTE;
 
-    if (__atomic_load_n(&s->va, __ATOMIC_ACQUIRE) != va) {
-        return QEMU_PLUGIN_CODE_HOOK_EXECUTE;
+    kt_vcpu_count(&c->vcpu[vcpu], KT_CNT_KVM_HITS, 1);
+    if (G_UNLIKELY(kvm.patching)) {
+        look_patched(c, use);
     }
-    if (G_UNLIKELY(kvm.patching) &&
-        (use & USE_PATCHED || is_patched(opaque))) {
-        end_patching(opaque);
+    if (G_UNLIKELY(use & KT_AT_POINT)) {
+        action = enter_point(c, vcpu, b, next);
     }
-    if (use & USE_ENTRY) {
-        (kvm.patching ? kt_capture_on_blind_entry :
-                        kt_capture_on_entry)(vcpu, kt_pack(id, 0));
+    if (action == QEMU_PLUGIN_CODE_HOOK_EXECUTE) {
+        record(vcpu, use, id);
     }
-    if (use & USE_SITE) {
-        kt_capture_on_site(vcpu, kt_pack(id, 0));
-    }
-    if (use & USE_RETURN) {
-        kt_capture_on_returning(vcpu);
-    }
-    if (G_UNLIKELY(use & USE_PATCHING)) {
+    if (G_UNLIKELY(use & KT_AT_PATCHING)) {
         begin_patching();
     }
-    return QEMU_PLUGIN_CODE_HOOK_EXECUTE;
+    if (G_UNLIKELY(__atomic_load_n(&kvm.changed, __ATOMIC_RELAXED))) {
+        plant_points(c);
+    }
+    return action;
 }
 
 static void on_syscall_entry(unsigned vcpu, uint64_t va, void *opaque)
@@ -359,15 +500,17 @@ static bool start(KtCapture *c, qemu_plugin_id_t id)
         !qemu_plugin_register_vcpu_code_hook_cb(id, on_hook, c)) {
         return false;
     }
-    if (!kvm.unseen) {
-        kvm.unseen = g_string_new(NULL);
+    memset(kvm.counted, 0, sizeof(kvm.counted));
+    if (!kvm.hooks.names) {
+        kvm.hooks.names = g_string_new(NULL);
+        kvm.points.names = g_string_new(NULL);
     }
+    kt_tracer_on_switch(c->shared.tracer, on_switch, c);
     if (!qemu_plugin_register_vcpu_syscall_entry_cb(id, on_syscall_entry, c)) {
         fprintf(stderr, "ka: KVM: the host's kernel has no filter of MSRs "
                         "(Linux 5.10 has): nothing is traced\n");
     }
-    fprintf(stderr, "ka: KVM: accesses, ka calls and ka fault need -accel "
-                    "tcg\n");
+    fprintf(stderr, "ka: KVM: accesses (ka access) need -accel tcg\n");
     /* The first code that we see is not that of start_kernel(). */
     if (c->finder) {
         kt_finder_late(c->finder, false);
@@ -375,9 +518,8 @@ static bool start(KtCapture *c, qemu_plugin_id_t id)
     return true;
 }
 
-/* Only the boot matters: hooks of a boot keep their places, and breakpoints on
- * call points are not planted. A boot begins in a callback on a vCPU's thread,
- * and ends while no vCPU executes. */
+/* Only the boot matters: its hooks keep their places. A boot begins in a
+ * callback on a vCPU's thread, and ends while no vCPU executes. */
 static void update(KtCapture *c)
 {
     const KtBoot *boot = kt_capture_boot(c);
@@ -386,13 +528,29 @@ static void update(KtCapture *c)
         kvm.boot = boot;
         clear();
         if (boot) {
-            begin_boot(boot, c->shared.kernel);
+            begin_boot(c, boot);
         }
     }
+}
+
+static void gauge(KtCapture *c, KtCounter id, uint64_t now)
+{
+    kt_tracer_count(c->shared.tracer, id, now - kvm.counted[id]);
+    kvm.counted[id] = now;
+}
+
+static void sync_counters(KtCapture *c)
+{
+    gauge(c, KT_CNT_KVM_BREAKPOINTS, kt_breakpoints_count());
+    gauge(c, KT_CNT_KVM_WITHDRAWN, qemu_plugin_code_hooks_withdrawn());
+    gauge(c, KT_CNT_KVM_UNSEEN, kvm.hooks.n + kvm.points.n);
 }
 
 const KtSeam kt_seam_kvm = {
     .accel = "kvm",
     .start = start,
     .update = update,
+    .points_changed = points_changed,
+    .sync = sync_counters,
+    .unseen = unseen,
 };

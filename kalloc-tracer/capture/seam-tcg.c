@@ -186,9 +186,18 @@ static void update(KtCapture *c)
     qemu_plugin_request_flush();
 }
 
+/* Points that were removed keep callbacks, which find no point. */
+static void points_changed(KtCapture *c, bool added)
+{
+    if (added) {
+        update(c);
+    }
+}
+
 const KtSeam kt_seam_tcg = {
     .accel = "tcg",
     .sees_accesses = true,
     .start = start,
     .update = update,
+    .points_changed = points_changed,
 };

@@ -7,7 +7,8 @@
  *       kernel unknown -> unknown          kernel unknown -> unknown
  *       hook's entry   -> entry          a breakpoint is hit
  *       call point     -> point            hook's entry   -> entry
- *       return site    -> return           ret of a hook  -> return
+ *       return site    -> return           call point     -> watched
+ *                 |                        ret of either  -> return
  *                 \                            /
  *                  '--> kt_capture_on_...() <-'
  *
@@ -25,15 +26,22 @@
  * @sees_accesses: each access to memory can be seen
  * @start: register the callbacks; from kt_capture_start(). false: QEMU runs
  *         another accelerator
- * @update: the boot, its hooks, or call points have changed: what runs from now
- *          on has the right callbacks. Any thread; with the capture's lock if
- *          the boot has changed
+ * @update: the boot or its hooks have changed: what runs from now on has the
+ *          right callbacks. Any thread; with the capture's lock if the boot has
+ *          changed
+ * @points_changed: the same of call points. Any thread. @added: some are new
+ * @sync: (nullable) update counters of the tracer; the lock is held
+ * @unseen: (owned, nullable; nullable) names of functions whose calls are not
+ *          all seen; the lock is held
  */
 struct KtSeam {
     const char *accel;
     bool sees_accesses;
     bool (*start)(KtCapture *c, qemu_plugin_id_t id);
     void (*update)(KtCapture *c);
+    void (*points_changed)(KtCapture *c, bool added);
+    void (*sync)(KtCapture *c);
+    char *(*unseen)(KtCapture *c);
 };
 
 extern const KtSeam kt_seam_tcg, kt_seam_kvm;
@@ -100,6 +108,10 @@ void kt_capture_on_site(unsigned vcpu_index, void *udata);
  *  May not return: see kt_leave_call(). */
 GS_HOT void kt_capture_on_point(unsigned vcpu_index, void *udata);
 void kt_capture_on_trapped_point(unsigned vcpu_index, void *udata);
+/** kt_capture_on_watched() - As kt_capture_on_point(), for a seam that leaves
+ *  the call itself, and sees a hook at the same address itself. Returns: how
+ *  the vCPU has to go on. */
+GS_HOT KtLeave kt_capture_on_watched(unsigned vcpu_index, void *udata);
 /** kt_capture_on_return() - A call has returned to a return site, whose index
  *  is the id. */
 GS_HOT void kt_capture_on_return(unsigned vcpu_index, void *udata);

@@ -149,7 +149,7 @@ static void with_context(void *opaque, bool still,
 {
     Plugin *p = opaque;
     g_autofree char *why = NULL;
-    g_autofree char *learned = NULL;
+    g_autofree char *learned = NULL, *unseen = NULL;
     KtVm vm;
     McContext ctx;
 
@@ -162,6 +162,7 @@ static void with_context(void *opaque, bool still,
     save_records(p);
     ctx = context_locked(p, &why);
     ctx.learned = learned = kt_capture_learned(p->capture);
+    ctx.unseen = unseen = kt_capture_unseen(p->capture);
     vm = kt_capture_vm(p->capture);
     ctx.vm = &vm;
     save_status_locked(p, &ctx);

@@ -476,6 +476,9 @@ void kt_tracer_set_enabled(KtTracer *t, bool on)
     }
     __atomic_store_n(&t->enabled, on, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&t->lock);
+    if (t->on_switch) {
+        t->on_switch(t->on_switch_opaque);
+    }
 }
 
 bool kt_tracer_enabled(const KtTracer *t)
@@ -535,6 +538,12 @@ void kt_tracer_on_idle(KtTracer *t, void (*fn)(void *opaque), void *opaque)
 {
     t->on_idle = fn;
     t->on_idle_opaque = opaque;
+}
+
+void kt_tracer_on_switch(KtTracer *t, void (*fn)(void *opaque), void *opaque)
+{
+    t->on_switch = fn;
+    t->on_switch_opaque = opaque;
 }
 
 void kt_tracer_observe(KtTracer *t, const KtObserver *o)

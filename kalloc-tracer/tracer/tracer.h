@@ -135,6 +135,8 @@ struct KtTracer {
     void *on_second_opaque;
     void (*on_idle)(void *opaque);      /* set before kt_tracer_start() */
     void *on_idle_opaque;
+    void (*on_switch)(void *opaque);    /* set before kt_tracer_start() */
+    void *on_switch_opaque;
 };
 
 /** kt_tracer_is_on() - Return true if recording is on. The same as
@@ -182,6 +184,10 @@ void kt_tracer_add_check(KtTracer *t, KtCheckRule rule, KtCheckExtra *fn,
  * One @fn at most; call before kt_tracer_start().
  */
 void kt_tracer_on_idle(KtTracer *t, void (*fn)(void *opaque), void *opaque);
+
+/** kt_tracer_on_switch() - Call @fn, without a lock, after recording was
+ *  switched on or off. One @fn at most; call before kt_tracer_start(). */
+void kt_tracer_on_switch(KtTracer *t, void (*fn)(void *opaque), void *opaque);
 
 /**
  * kt_tracer_observe() - Let an observer see each event from now on

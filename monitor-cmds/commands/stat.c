@@ -18,6 +18,7 @@ typedef struct Row {
     const char *no_kernel;
     char *banner;
     const char *from, *symbols_from, *btf, *types, *unwind, *learned;
+    const char *unseen;
     uint64_t slide, symbols, symbol_bytes, modules;
     uint64_t hooks_found, hooks_missing;
 } Row;
@@ -45,7 +46,8 @@ static const McColumn changes_columns[] = {
 };
 
 static const McColumn tracing_columns[] = {
-    T("tracing.state", state), T("tracing.kernel", recognised), MC_END
+    T("tracing.state", state), T("tracing.kernel", recognised),
+    T("tracing.unseen", unseen), MC_END
 };
 
 MC_WHEN(is_known)
@@ -360,6 +362,7 @@ bool mc_cmd_stat(McOut *out, const McArgs *args, GError **errp)
         .state = kt_tracer_enabled(t) ? "on" : "off",
         .recognised = out->ctx->kernel_found ? "recognised" :
                                                "not recognised",
+        .unseen = out->verbose ? out->ctx->unseen : NULL,
     };
 
     kt_query_begin(t);

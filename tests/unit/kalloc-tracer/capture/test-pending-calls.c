@@ -209,3 +209,27 @@ CALLS_TEST(a_state_has_no_more_than_fit, "/calls/state-has-no-more-than-fit")
     check_most(unpack, c, 128 * (3 + 2048), "the number of calls is 262529, "
                "at most 262528 is possible");
 }
+
+static bool keep(void *opaque, KtHookId hook)
+{
+    return hook.v == *(const uint8_t *)opaque;
+}
+
+/* What is kept returns in its order, also out of a bucket's list. */
+CALLS_TEST(filter, "/calls/filter")
+{
+    uint8_t kept = 2;
+    KtPendingCall out;
+
+    for (uint64_t i = 0; i < 64; i++) {
+        push(c, call_at(0x1000 + 0x10000 * i, 0xa, 1 + i % 2), 0);
+    }
+    push(c, call_at(0x5000000, 0xa, 2), 0);
+    push(c, call_at(0x5000000, 0xa, 3), 0);
+    kt_pending_calls_filter(c, keep, &kept);
+    g_assert_cmpuint(kt_pending_calls_pending(c), ==, 33);
+    g_assert_cmpuint(kt_pending_calls_pop(c, 0x5000000, 0xa, &out), ==, 1);
+    g_assert_cmpuint(out.hook.v, ==, 2);
+    g_assert_false(kt_pending_calls_pop(c, 0x1000, 0xa, &out));
+    g_assert_true(kt_pending_calls_pop(c, 0x11000, 0xa, &out));
+}

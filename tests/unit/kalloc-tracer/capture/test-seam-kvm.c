@@ -5,21 +5,27 @@
  */
 #include "tests/lib/fake-capture.h"
 #include "tests/lib/test-main.h"
+#include "kalloc-tracer/calls/calls.h"
 #include "kalloc-tracer/capture/capture-internal.h"
 
 #include <string.h>
 
 #define ENTRY   0               /* push %rbp */
 #define RETURN  2               /* ret, behind pop %rbp */
+#define NOT_HOOKED (TEXT + 0x6c0)
 
-/* The code hooks of the fake QEMU. @refused: no hook can be added there */
+/* The code hooks of the fake QEMU. @refused: no hook can be added there;
+ * @action, @next: how the last callback ended */
 static struct {
     qemu_plugin_vcpu_code_hook_cb_t cb;
     qemu_plugin_vcpu_syscall_entry_cb_t entry_cb;
     void *userdata, *entry_userdata;
     uint64_t va[64];
+    bool disabled[64];
     unsigned n;
     uint64_t refused;
+    enum qemu_plugin_code_hook_action action;
+    uint64_t next;
 } hooks;
 
 bool qemu_plugin_register_vcpu_code_hook_cb(qemu_plugin_id_t id,
@@ -59,9 +65,18 @@ bool qemu_plugin_add_code_hook(uint64_t vaddr)
         return false;
     }
     if (find(vaddr) == hooks.n) {
+        hooks.disabled[hooks.n] = false;
         hooks.va[hooks.n++] = vaddr;
     }
     return true;
+}
+
+bool qemu_plugin_enable_code_hook(uint64_t vaddr, bool enable)
+{
+    unsigned i = find(vaddr);
+
+    hooks.disabled[i] = !enable;
+    return i < hooks.n;
 }
 
 bool qemu_plugin_remove_code_hook(uint64_t vaddr)
@@ -72,6 +87,7 @@ bool qemu_plugin_remove_code_hook(uint64_t vaddr)
         return false;
     }
     hooks.va[i] = hooks.va[--hooks.n];
+    hooks.disabled[i] = hooks.disabled[hooks.n];
     return true;
 }
 
@@ -95,19 +111,20 @@ static void boot(FakeCapture *w)
     memset(w->image, 0xcc, 0xb00);
     put_function(w, KMALLOC);
     put_function(w, KFREE);
+    put_function(w, NOT_HOOKED);
     hooks.entry_cb(0, START, hooks.entry_userdata);
 }
 
 /* Execute the instruction at @va; return true if it is hooked. */
 static bool execute(uint64_t va)
 {
-    uint64_t next = va;
+    unsigned i = find(va);
 
-    if (find(va) == hooks.n) {
+    if (i == hooks.n || hooks.disabled[i]) {
         return false;
     }
-    g_assert_cmpint(hooks.cb(0, va, &next, hooks.userdata), ==,
-                    QEMU_PLUGIN_CODE_HOOK_EXECUTE);
+    test_qemu_write(0);
+    hooks.action = hooks.cb(0, va, &hooks.next, hooks.userdata);
     return true;
 }
 
@@ -177,5 +194,197 @@ CAPTURE_TEST(reset, "/seam-kvm/reset")
     boot(w);
     g_assert_true(kt_capture_found(w->capture));
     g_assert_true(enter(w, 0, KMALLOC, 64));
+    test_qemu_reset();
+}
+
+/* ---- call points --------------------------------------------------------- */
+
+static uint32_t watch(FakeCapture *w, const char *functions)
+{
+    const KtWatchSpec spec = { .functions = functions };
+    g_autoptr(GError) err = NULL;
+    uint32_t id;
+
+    kt_calls_configure(w->t, 1 << 20, 1);
+    id = kt_calls_add(w->t, kt_capture_kernel(w->capture), &spec, &err);
+    g_assert_no_error(err);
+    return id;
+}
+
+static void fail(FakeCapture *w, const KtFaultSpec *spec)
+{
+    g_autoptr(GError) err = NULL;
+
+    kt_faults_add(w->t, kt_capture_kernel(w->capture), spec, &err);
+    g_assert_no_error(err);
+}
+
+/* Call kmalloc(): a vCPU comes by a breakpoint. */
+static void run_once(FakeCapture *w)
+{
+    enter(w, 0, KMALLOC, 64);
+    leave(0, KMALLOC, BLOCK);
+}
+
+/* Points are planted at the next breakpoint, and removed likewise. */
+CAPTURE_TEST(points, "/seam-kvm/points")
+{
+    uint32_t id;
+
+    boot(w);
+    g_assert_false(enter(w, 2, NOT_HOOKED, 1));
+    id = watch(w, "not_hooked");
+    run_once(w);
+    g_assert_true(enter(w, 2, NOT_HOOKED, 1));
+    g_assert_cmpint(hooks.action, ==, QEMU_PLUGIN_CODE_HOOK_EXECUTE);
+    g_assert_true(leave(2, NOT_HOOKED, 7));
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_RECORDED), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_STALE), ==, 0);
+    g_assert_cmpuint(kt_calls_remove(w->t, id), ==, 1);
+    run_once(w);
+    g_assert_false(enter(w, 2, NOT_HOOKED, 1));
+    g_assert_false(leave(2, NOT_HOOKED, 7));
+    test_qemu_reset();
+}
+
+/* A hook at the same breakpoint works as before. */
+CAPTURE_TEST(point_and_hook, "/seam-kvm/point-and-hook")
+{
+    uint32_t id = watch(w, "kfree");
+
+    boot(w);
+    run_once(w);
+    g_assert_true(enter(w, 1, KFREE, BLOCK));
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 1);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    g_assert_true(leave(1, KFREE, 0));
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_RECORDED), ==, 1);
+    kt_calls_remove(w->t, id);
+    run_once(w);
+    g_assert_true(enter(w, 1, KFREE, BLOCK));
+    g_assert_false(leave(1, KFREE, 0));
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 1);
+    test_qemu_reset();
+}
+
+/* A call that fails goes on at its return address, as if it had returned. */
+CAPTURE_TEST(fails, "/seam-kvm/fails")
+{
+    boot(w);
+    fail(w, &(KtFaultSpec) { .what = "kmalloc", .times = 1 });
+    enter(w, 3, KFREE, 0);
+    g_assert_true(enter(w, 0, KMALLOC, 64));
+    g_assert_cmpint(hooks.action, ==, QEMU_PLUGIN_CODE_HOOK_GOTO);
+    g_assert_cmphex(hooks.next, ==, CALLER);
+    g_assert_cmphex(*test_qemu_reg(GS_REG_RESULT), ==, 0);
+    g_assert_cmphex(*test_qemu_reg(GS_REG_SP), ==, STACK + 8);
+    g_assert_cmpuint(kt_pending_calls_pending(w->capture->shared.calls), ==, 0);
+    enter(w, 0, KMALLOC, 64);
+    g_assert_cmpint(hooks.action, ==, QEMU_PLUGIN_CODE_HOOK_EXECUTE);
+    leave(0, KMALLOC, BLOCK);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_FAULTS_MADE), ==, 1);
+    test_qemu_reset();
+}
+
+/* kmalloc() ends in a function that fails by a jump: both have returned. */
+CAPTURE_TEST(fails_in_a_tail, "/seam-kvm/fails-in-a-tail")
+{
+    boot(w);
+    fail(w, &(KtFaultSpec) { .what = "not_hooked", .value = "0" });
+    enter(w, 3, KFREE, 0);
+    enter(w, 0, KMALLOC, 64);
+    g_assert_cmpuint(kt_pending_calls_pending(w->capture->shared.calls), ==, 1);
+    g_assert_true(execute(NOT_HOOKED));
+    g_assert_cmpint(hooks.action, ==, QEMU_PLUGIN_CODE_HOOK_GOTO);
+    g_assert_cmpuint(kt_pending_calls_pending(w->capture->shared.calls), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_ALLOC_FAILED), ==, 1);
+    test_qemu_reset();
+}
+
+CAPTURE_TEST(stops, "/seam-kvm/stops")
+{
+    boot(w);
+    fail(w, &(KtFaultSpec) { .what = "not_hooked", .times = 1,
+                             .action = KT_FAULT_DO_STOP });
+    run_once(w);
+    enter(w, 2, NOT_HOOKED, 1);
+    g_assert_cmpint(hooks.action, ==, QEMU_PLUGIN_CODE_HOOK_STOP);
+    execute(NOT_HOOKED);                /* the VM goes on */
+    g_assert_cmpint(hooks.action, ==, QEMU_PLUGIN_CODE_HOOK_EXECUTE);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 1);
+    test_qemu_reset();
+}
+
+/* ---- recording is off ---------------------------------------------------- */
+
+static unsigned n_enabled(void)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < hooks.n; i++) {
+        n += !hooks.disabled[i];
+    }
+    return n;
+}
+
+/* A call that returned meanwhile is not taken for one that was entered
+ * before. */
+CAPTURE_TEST(off, "/seam-kvm/off")
+{
+    unsigned before;
+
+    boot(w);
+    before = n_enabled();
+    enter(w, 0, KMALLOC, 64);
+    kt_tracer_set_enabled(w->t, false);
+    g_assert_cmpuint(n_enabled(), ==, 0);
+    g_assert_false(leave(0, KMALLOC, BLOCK));
+    g_assert_false(enter(w, 0, KMALLOC, 8));
+    kt_tracer_set_enabled(w->t, true);
+    g_assert_cmpuint(n_enabled(), ==, before);
+    g_assert_true(leave(0, KMALLOC, BLOCK));
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    run_once(w);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    test_qemu_reset();
+}
+
+/* Points that change while recording is off are planted by the first vCPU that
+ * comes by any breakpoint, whose calls are not recorded. */
+CAPTURE_TEST(points_while_off, "/seam-kvm/points-while-off")
+{
+    boot(w);
+    kt_tracer_set_enabled(w->t, false);
+    watch(w, "not_hooked");
+    g_assert_cmpuint(n_enabled(), >, 0);
+    g_assert_true(enter(w, 0, KMALLOC, 64));
+    g_assert_cmpuint(n_enabled(), ==, 2);
+    g_assert_true(enter(w, 2, NOT_HOOKED, 1));
+    g_assert_true(leave(2, NOT_HOOKED, 7));
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_RECORDED), ==, 1);
+    g_assert_cmpuint(kt_pending_calls_pending(w->capture->shared.calls), ==, 0);
+    test_qemu_reset();
+}
+
+/* ---- what is not seen ---------------------------------------------------- */
+
+CAPTURE_TEST(counters, "/seam-kvm/counters")
+{
+    g_autofree char *unseen = NULL;
+
+    hooks.refused = KFREE + ENTRY;
+    boot(w);
+    run_once(w);
+    kt_capture_sync_counters(w->capture);
+    g_assert_cmpuint(counter_of(w, KT_CNT_KVM_HITS), ==, 2);
+    g_assert_cmpuint(counter_of(w, KT_CNT_KVM_BREAKPOINTS), ==, hooks.n);
+    g_assert_cmpuint(counter_of(w, KT_CNT_KVM_UNSEEN), >=, 1);
+    unseen = kt_capture_unseen(w->capture);
+    g_assert_nonnull(strstr(unseen, "kfree"));
+    kt_tracer_set_enabled(w->t, false);
+    kt_capture_sync_counters(w->capture);
+    g_assert_cmpuint(counter_of(w, KT_CNT_KVM_BREAKPOINTS), ==, 0);
     test_qemu_reset();
 }

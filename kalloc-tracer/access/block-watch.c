@@ -7,6 +7,7 @@
 
 /*
  * struct KtBlockWatch - the part
+ * @refused: (nullable) why no block can be watched
  * @log: of KtBlockAccess
  * @newest: place of its newest record
  */
@@ -16,7 +17,7 @@ struct KtBlockWatch {
     void (*fn)(void *opaque);
     void *opaque;
     bool any, on, other_boot;
-    const char *why_ended;
+    const char *why_ended, *refused;
     KtBlockWatchSpec spec;
     KtRecordLog log;
     uint64_t accesses;
@@ -81,6 +82,13 @@ void kt_block_watch_on_change(KtBlockWatch *w, void (*fn)(void *opaque),
     w->opaque = opaque;
 }
 
+void kt_block_watch_refuse(KtBlockWatch *w, const char *why)
+{
+    g_mutex_lock(&w->lock);
+    w->refused = why;
+    g_mutex_unlock(&w->lock);
+}
+
 static void changed(const KtBlockWatch *w)
 {
     if (w->fn) {
@@ -97,7 +105,12 @@ bool kt_block_watch_start(KtTracer *t, const KtBlockWatchSpec *spec,
     bool ok;
 
     g_mutex_lock(&w->lock);
-    ok = kt_record_log_begin(&w->log, spec->ring, 0, "records", errp);
+    if (w->refused) {
+        g_set_error_literal(errp, GS_ERROR, GS_ERROR_UNSUPPORTED, w->refused);
+        ok = false;
+    } else {
+        ok = kt_record_log_begin(&w->log, spec->ring, 0, "records", errp);
+    }
     if (ok) {
         w->any = w->on = true;
         w->other_boot = false;

@@ -36,6 +36,9 @@ void kt_block_watch_on_change(KtBlockWatch *w, void (*fn)(void *opaque),
 /** kt_block_watch_wanted() - Read what is wanted. Returns: false if nothing
  *  is. */
 bool kt_block_watch_wanted(KtBlockWatch *w, KtBlockWatchSpec *out);
+/** kt_block_watch_refuse() - Refuse to watch any block. @why: (static) what
+ *  kt_block_watch_start() fails with; NULL: watch. */
+void kt_block_watch_refuse(KtBlockWatch *w, const char *why);
 /** kt_block_watch_end() - The boot ends. */
 void kt_block_watch_end(KtBlockWatch *w);
 

@@ -450,14 +450,14 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
                         c->shared.calls);
     account_for(c);
     g_mutex_init(&c->lock);
-    kt_access_watch_start(c);
-    kt_capture_start_block_watch(c, id);
     qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
     qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);
     c->seam = kt_seam_kvm.start(c, id) ? &kt_seam_kvm : &kt_seam_tcg;
     if (c->seam == &kt_seam_tcg) {
         kt_seam_tcg.start(c, id);
     }
+    kt_access_watch_start(c);
+    kt_capture_start_block_watch(c, id);
     return c;
 }
 

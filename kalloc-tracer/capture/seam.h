@@ -46,6 +46,9 @@ struct KtSeam {
 
 extern const KtSeam kt_seam_tcg, kt_seam_kvm;
 
+/** What commands say without @sees_accesses. */
+#define KT_NO_ACCESSES "KVM does not show accesses: use -accel tcg"
+
 /* ---- user data of callbacks ---------------------------------------------- */
 
 /** kt_pack() - Return user data: the id of a hook, site or point, and the

@@ -311,7 +311,7 @@ static const char *why_not(const KtCapture *c)
     uint32_t size;
 
     if (!c->seam->sees_accesses) {
-        return "KVM does not show accesses: use -accel tcg";
+        return KT_NO_ACCESSES;
     }
     if (c->shared.profile) {
         return "the guest's kernel is not Linux";
@@ -447,7 +447,12 @@ static void on_change(void *opaque)
 {
     KtCapture *c = opaque;
 
-    if (__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
+    if (!__atomic_load_n(&c->applying, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    if (!c->seam->sees_accesses) {
+        kt_arming_ended(watch.arming, why_not(c));
+    } else {
         qemu_plugin_request_exclusive(change, c);
         qemu_plugin_request_flush();
     }

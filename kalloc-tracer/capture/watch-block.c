@@ -205,8 +205,7 @@ static void change(void *userdata)
 
     kt_capture_lock(c);
     end(c);
-    if (!c->boot || !c->seam->sees_accesses) {
-        /* A snapshot was loaded, and its kernel is not found yet; or KVM. */
+    if (!c->boot) {             /* a snapshot's kernel is not found yet */
         kt_block_watch_end(watch.part);
     } else if (kt_block_watch_wanted(watch.part, &watch.spec)) {
         watch.classes = kt_access_code(c->shared.tracer, c->shared.kernel);
@@ -230,5 +229,7 @@ void kt_capture_start_block_watch(KtCapture *c, qemu_plugin_id_t id)
     watch.c = c;
     watch.part = kt_block_watch_of(c->shared.tracer);
     kt_block_watch_on_change(watch.part, on_change, c);
+    kt_block_watch_refuse(watch.part, c->seam->sees_accesses ? NULL :
+                                                               KT_NO_ACCESSES);
     qemu_plugin_register_vcpu_page_trap(id, is_trapped, on_access, NULL);
 }

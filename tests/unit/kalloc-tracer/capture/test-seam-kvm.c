@@ -388,3 +388,22 @@ CAPTURE_TEST(counters, "/seam-kvm/counters")
     g_assert_cmpuint(counter_of(w, KT_CNT_KVM_BREAKPOINTS), ==, 0);
     test_qemu_reset();
 }
+
+/* Accesses cannot be checked, and the command says why. */
+CAPTURE_TEST(accesses, "/seam-kvm/accesses")
+{
+    const KtBlockWatchSpec watched = { .va = BLOCK, .len = 64 };
+    KtAccessInfo info = { 0 };
+    KtBlockWatchInfo blocks;
+    g_autoptr(GError) err = NULL;
+
+    boot(w);
+    kt_access_arm(w->t, &(KtAccessSpec) { 0 });
+    kt_access_info(w->t, &info);
+    g_assert_nonnull(strstr(info.why_not, "use -accel tcg"));
+    g_assert_false(kt_block_watch_start(w->t, &watched, &err));
+    g_assert_nonnull(strstr(err->message, "use -accel tcg"));
+    kt_block_watch_info(w->t, &blocks);
+    g_assert_false(blocks.any);
+    test_qemu_reset();
+}

@@ -17,7 +17,7 @@
  * Threads: QEMU's main thread, or the vCPU that found the kernel; always with
  * the capture's lock.
  */
-#include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/capture/seam.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/load-code.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -336,6 +336,7 @@ static void reset_all(KtCapture *c, bool begun)
 {
     kt_capture_clear_resume(c);
     kt_capture_drop_boot(c);
+    c->seam->update(c);
     c->shared.kernel = NULL;
     for (unsigned i = 0; i < c->max_vcpus; i++) {
         memset(c->vcpu[i].hits, 0, sizeof(c->vcpu[i].hits));

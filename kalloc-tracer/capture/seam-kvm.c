@@ -5,6 +5,7 @@
  *     MSR_LSTAR is set -> kernel unknown: kt_capture_on_unknown()
  *     the boot begins  -> plan: the breakpoints of each hook's function, see
  *                         hooks/breakpoints.h; plant
+ *     a VM is loaded, and continues: the same, with its LSTAR
  *     points changed   -> the next breakpoint that is hit: plan and plant those
  *                         of call points
  *     one is hit       -> entry:  kt_capture_on_entry()
@@ -40,7 +41,6 @@
 #include "kalloc-tracer/tracer/tracer.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define TAIL_DEPTH      3               /* jumps from function to function */
 #define NAMES_MAX       32              /* of functions, that are listed */
@@ -54,21 +54,23 @@ typedef struct Missed {
 
 /**
  * struct Kvm - what we know of a VM
- * @boot: (borrowed) whose breakpoints they are; only compared
+ * @boot: (borrowed) whose breakpoints they are, NULL: there are none; only
+ *        compared
  * @patching: the kernel patches its text: no return is planted
  * @off: only breakpoints that are kept are in the guest
  * @changed: (atomic) the call points are others than those that are planted
  * @hooks, @points: what is missed of them
- * @counted: what the gauges of sync_counters() were when they were counted last
  */
 typedef struct Kvm {
     const KtBoot *boot;
     bool patching, off, changed;
     Missed hooks, points;
-    uint64_t counted[KT_CNT__COUNT];
 } Kvm;
 
 static Kvm kvm;
+
+/* This is a vCPU's thread, in a callback that can read memory and plant. */
+static __thread bool in_callback;
 
 /* ---- functions that are missed ------------------------------------------- */
 
@@ -489,9 +491,35 @@ static enum qemu_plugin_code_hook_action on_hook(unsigned vcpu, uint64_t va,
     return action;
 }
 
+/* Only the boot matters: its hooks keep their places. A boot ends while no vCPU
+ * executes. That of a loaded snapshot begins on another thread: a vCPU plants
+ * its breakpoints when the VM continues. */
+static void update(KtCapture *c)
+{
+    const KtBoot *boot = kt_capture_boot(c);
+
+    if (boot != kvm.boot) {
+        kvm.boot = NULL;
+        clear();
+        if (boot && in_callback) {
+            kvm.boot = boot;
+            begin_boot(c, boot);
+        }
+    }
+}
+
+/* A vCPU sets the entry of system calls, or has set it and continues. */
 static void on_syscall_entry(unsigned vcpu, uint64_t va, void *opaque)
 {
+    KtCapture *c = opaque;
+
+    in_callback = true;
     kt_capture_on_unknown(vcpu, (void *)(uintptr_t)va);
+    if (kt_capture_boot(c) != kvm.boot && kt_capture_trylock(c)) {
+        update(c);
+        kt_capture_unlock(c);
+    }
+    in_callback = false;
 }
 
 static bool start(KtCapture *c, qemu_plugin_id_t id)
@@ -500,7 +528,6 @@ static bool start(KtCapture *c, qemu_plugin_id_t id)
         !qemu_plugin_register_vcpu_code_hook_cb(id, on_hook, c)) {
         return false;
     }
-    memset(kvm.counted, 0, sizeof(kvm.counted));
     if (!kvm.hooks.names) {
         kvm.hooks.names = g_string_new(NULL);
         kvm.points.names = g_string_new(NULL);
@@ -518,25 +545,12 @@ static bool start(KtCapture *c, qemu_plugin_id_t id)
     return true;
 }
 
-/* Only the boot matters: its hooks keep their places. A boot begins in a
- * callback on a vCPU's thread, and ends while no vCPU executes. */
-static void update(KtCapture *c)
-{
-    const KtBoot *boot = kt_capture_boot(c);
-
-    if (boot != kvm.boot) {
-        kvm.boot = boot;
-        clear();
-        if (boot) {
-            begin_boot(c, boot);
-        }
-    }
-}
-
+/* A loaded snapshot has set it to the value of then. */
 static void gauge(KtCapture *c, KtCounter id, uint64_t now)
 {
-    kt_tracer_count(c->shared.tracer, id, now - kvm.counted[id]);
-    kvm.counted[id] = now;
+    KtTracer *t = c->shared.tracer;
+
+    kt_tracer_count(t, id, now - kt_tracer_counter(t, id));
 }
 
 static void sync_counters(KtCapture *c)

@@ -197,6 +197,35 @@ CAPTURE_TEST(reset, "/seam-kvm/reset")
     test_qemu_reset();
 }
 
+/* The kernel of a loaded VM is found by the vCPUs, and its breakpoints are
+ * planted when one continues. */
+CAPTURE_TEST(loaded, "/seam-kvm/loaded")
+{
+    g_autoptr(GByteArray) section = NULL;
+    g_autofree char *why = NULL;
+
+    boot(w);
+    enter(w, 0, KMALLOC, 64);
+    leave(0, KMALLOC, BLOCK);
+    kt_capture_sync_counters(w->capture);
+    section = test_qemu_save();
+    why = test_qemu_load(section);
+    g_assert_null(why);
+    g_assert_cmpuint(hooks.n, ==, 0);
+    hooks.entry_cb(0, START, hooks.entry_userdata);
+    g_assert_true(kt_capture_found(w->capture));
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    g_assert_true(enter(w, 1, KFREE, BLOCK));
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    hooks.entry_cb(0, START, hooks.entry_userdata);     /* it has stopped */
+    g_assert_true(enter(w, 0, KMALLOC, 64));
+    kt_capture_sync_counters(w->capture);
+    g_assert_cmpuint(counter_of(w, KT_CNT_KVM_BREAKPOINTS), ==, hooks.n);
+    test_qemu_reset();
+    kt_capture_sync_counters(w->capture);
+    g_assert_cmpuint(counter_of(w, KT_CNT_KVM_BREAKPOINTS), ==, 0);
+}
+
 /* ---- call points --------------------------------------------------------- */
 
 static uint32_t watch(FakeCapture *w, const char *functions)

@@ -13,6 +13,7 @@ them, with one limit: a client has to connect before the guest starts, and what
 QEMU prints without one is lost. Use QMP, and connect at once.
 """
 import functools
+import io
 import os
 import re
 import stat
@@ -21,6 +22,7 @@ import subprocess
 from . import mkinitramfs
 from .guest import Guest
 from .prepared import cache_folder, kernel_file, paths
+from .snapshot_disk import drive, make_disk
 
 OUTER_KERNEL = '6.1'
 CONSOLES = 'serial', 'monitor', 'qmp', 'gdb'
@@ -68,7 +70,8 @@ def guest_command(smp, mem, words, plugin_opts):
             '-machine', 'q35', '-smp', str(smp), '-m', str(mem),
             '-nodefaults', '-display', 'none', '-no-reboot',
             '-kernel', '/guest/vmlinuz', '-initrd', '/guest/initrd',
-            '-append', f"'console=ttyS0 {WORDS} {words}'"]
+            '-append', f"'console=ttyS0 {WORDS} {words}'",
+            *drive('/guest/disk')]
     for i, name in enumerate(CONSOLES, 1):
         args += ['-chardev', f'serial,id={name},path=/dev/hvc{i}']
     args += ['-serial', 'chardev:serial', '-mon', 'chardev=monitor',
@@ -107,7 +110,21 @@ def add_modules(cpio):
         cpio.add(f'modules/{i:02}-{name}', stat.S_IFREG | 0o644, data)
 
 
-def make_initramfs(output, kernel, command):
+def guest_initrd(path, share):
+    """Return the guest's initramfs, with the files of the folder SHARE. An
+    archive begins at a multiple of 4."""
+    with open(path, 'rb') as f:
+        data = f.read()
+    if share:
+        added = io.BytesIO()
+        cpio = mkinitramfs.Cpio(added)
+        mkinitramfs.add_share(cpio, share)
+        cpio.close()
+        data += b'\0' * (-len(data) % 4) + added.getvalue()
+    return data
+
+
+def make_initramfs(output, kernel, command, share=None):
     """Make the initramfs that runs COMMAND, with the guest's files."""
     path = paths()
     with open(output, 'wb') as out:
@@ -121,7 +138,9 @@ def make_initramfs(output, kernel, command):
             mkinitramfs.add_file(cpio, name,
                                  'guest/' + os.path.basename(name))
         mkinitramfs.add_file(cpio, kernel_file(kernel), 'guest/vmlinuz')
-        mkinitramfs.add_file(cpio, path['initrd-' + kernel], 'guest/initrd')
+        cpio.add('guest/initrd', stat.S_IFREG | 0o644,
+                 guest_initrd(path['initrd-' + kernel], share))
+        mkinitramfs.add_file(cpio, make_disk(output + '.disk'), 'guest/disk')
         cpio.add('init', stat.S_IFREG | 0o755,
                  INIT.replace('@QEMU@', command).encode())
         cpio.close()
@@ -148,15 +167,15 @@ def outer_command(folder, initrd):
 
 
 def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
-          plugin_opts='', timeout=600, name='kvm'):
+          plugin_opts='', timeout=600, name='kvm', share=None):
     """Start a guest with KVM in the outer machine; return it when its QMP
-    answers. plugin_opts: None: without the tracer."""
+    answers. plugin_opts: None: without the tracer. share: as in Guest."""
     words = [f'ka.end={end}', f'ka.run={run} ka.n={n}' if run else '', cmdline]
     command = guest_command(smp, mem, ' '.join(words), plugin_opts)
 
     def argv(folder):
         initrd = os.path.join(folder, 'outer-initrd')
-        make_initramfs(initrd, kernel, command)
+        make_initramfs(initrd, kernel, command, share)
         return outer_command(folder, initrd)
 
     guest = Guest(kernel=kernel, smp=smp, timeout=timeout, name=name,

@@ -30,7 +30,9 @@ static char *state_text(const McOut *out, const KtAccessInfo *info)
                                                  "the kernel is not known yet";
 
     if (!info->wanted) {
-        return g_strdup("not checked; ka access on begins");
+        return info->why_not ?
+                   g_strdup_printf("not checked: %s", info->why_not) :
+                   g_strdup("not checked; ka access on begins");
     }
     if (info->armed && !kt_tracer_enabled(out->ctx->tracer)) {
         return g_strdup_printf("not checked: tracing is off (%s)", blocks);
@@ -286,6 +288,22 @@ static bool is_loaded(const McOut *out, const char *pattern)
     return !pattern;
 }
 
+/* Refuse if the accelerator does not show accesses: that is known at once. */
+static bool has_begun(const McOut *out, GError **errp)
+{
+    KtTracer *t = out->ctx->tracer;
+    KtAccessInfo info = { 0 };
+
+    kt_access_info(t, &info);
+    g_free(info.text);
+    g_free(info.disarmed);
+    if (info.why_not) {
+        kt_access_disarm(t);
+        g_set_error_literal(errp, MC_ERROR, MC_ERROR_UNKNOWN, info.why_not);
+    }
+    return !info.why_not;
+}
+
 /* Say what does not exist yet: what the filters name may come later, a cache
  * with a module, so it is no error. */
 static void print_armed(McOut *out, const McArgs *args)
@@ -337,6 +355,9 @@ bool mc_cmd_access_on(McOut *out, const McArgs *args, GError **errp)
     spec.block.code = code;
     spec.block.n_code = args->pcs->len;
     kt_access_arm(out->ctx->tracer, &spec);
+    if (!has_begun(out, errp)) {
+        return false;
+    }
     print_armed(out, args);
     return true;
 }

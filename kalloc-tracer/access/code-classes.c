@@ -78,12 +78,12 @@ typedef struct Table {
 
 /*
  * A row with one name, its own copy.
- * @source: the built-in row, NULL: one of the user's
+ * @built_in: not a row of the user's
  * @found: the kernel has such a function
  */
 typedef struct Entry {
     KtCodeRow row;
-    const Source *source;
+    bool built_in;
     bool found;
 } Entry;
 
@@ -132,13 +132,13 @@ static void table_deinit(Table *t)
 }
 
 static void add_entry(Search *s, Table *t, const char *name,
-                      const Source *source, const KtCodeRow *row)
+                      const KtCodeRow *row)
 {
     Entry *e = g_new0(Entry, 1);
 
     e->row = *row;
     e->row.name = g_string_chunk_insert(s->c->names, name);
-    e->source = source;
+    e->built_in = t == &s->built_in;
     if (row->unit == KT_PAGE) {
         e->row.unit = 1u << gs_kernel_page_shift(s->k);
     }
@@ -155,7 +155,7 @@ static void add_user_rows(Search *s, const KtAccessRules *rules)
     const KtCodeRow *row;
 
     for (unsigned i = 0; (row = kt_access_rules_nth(rules, i)); i++) {
-        add_entry(s, &s->user, row->name, NULL, row);
+        add_entry(s, &s->user, row->name, row);
     }
 }
 
@@ -165,8 +165,7 @@ static void add_sources(Search *s, Sources from)
         g_auto(GStrv) names = g_strsplit(from.at[i].names, " ", -1);
 
         for (unsigned n = 0; names[n]; n++) {
-            add_entry(s, &s->built_in, names[n], &from.at[i],
-                      &from.at[i].row);
+            add_entry(s, &s->built_in, names[n], &from.at[i].row);
         }
     }
 }
@@ -280,25 +279,24 @@ static void sort_functions(GArray *a)
 
 /* ---- names that were not found ------------------------------------------- */
 
-static bool has_source(const KtCodeClasses *c, const Source *source)
+/* Has the kernel one of these functions? No such name is a pattern. */
+static bool has_one(const Table *t, char **names)
 {
-    for (guint i = 0; i < c->entries->len; i++) {
-        const Entry *e = c->entries->pdata[i];
+    const Entry *e = NULL;
 
-        if (e->source == source && e->found) {
-            return true;
-        }
+    for (; *names && !(e && e->found); names++) {
+        e = g_hash_table_lookup(t->exact, *names);
     }
-    return false;
+    return e && e->found;
 }
 
-static void note_missing(KtCodeClasses *c, Sources from)
+static void note_missing(Search *s, Sources from)
 {
     for (size_t i = 0; i < from.n; i++) {
         g_auto(GStrv) names = g_strsplit(from.at[i].names, " ", -1);
 
-        if (from.at[i].need == MUST && !has_source(c, &from.at[i])) {
-            g_ptr_array_add(c->missing, g_strjoinv(" or ", names));
+        if (from.at[i].need == MUST && !has_one(&s->built_in, names)) {
+            g_ptr_array_add(s->c->missing, g_strjoinv(" or ", names));
         }
     }
 }
@@ -308,7 +306,7 @@ static void note_unused(KtCodeClasses *c)
     for (guint i = 0; i < c->entries->len; i++) {
         const Entry *e = c->entries->pdata[i];
 
-        if (!e->source && !e->found) {
+        if (!e->built_in && !e->found) {
             g_ptr_array_add(c->unused, g_strdup(e->row.name));
         }
     }
@@ -338,8 +336,8 @@ KtCodeClasses *kt_code_classes_new(const GsKernel *k,
     visit_modules(&s);
     sort_functions(c->functions);
     note_unused(c);
-    note_missing(c, general);
-    note_missing(c, own);
+    note_missing(&s, general);
+    note_missing(&s, own);
     table_deinit(&s.user);
     table_deinit(&s.built_in);
     return c;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each rule of the tracer is right: kind, address, sizes, layer and caller of
 each event, in order, and no other event. Oracle: the module ka_rules, which
-calls every kind of allocator function and prints what it got.
+calls every kind of allocator function and prints what it got; and the bytes of
+kmalloc()'s objects in /proc/slabinfo.
 
 usage: test_rules.py [--short] [--kernel K]...
 """
@@ -17,6 +18,7 @@ from lib.programs import kernel_options
 from lib.tap import Tap
 from scripts.lib.guest import Guest
 
+SLOT = re.compile(r'kmalloc-(\d+)(k?) +\d+ +\d+ +(\d+) ')
 LINE = re.compile(r'ka_rules: (\S+) (\w+) (\w+=.*)')
 # In these cases a library function is between the module and kmalloc.
 LIBRARY = {'kmemdup': 4, 'kstrdup': 4, 'kasprintf': 4}
@@ -32,6 +34,21 @@ def read_truth(console):
                 values[key] = int(values[key], 16 if key == 'va' else 10)
         truth.append((case, what, values))
     return truth
+
+
+def read_slots(console):
+    """Parse /proc/slabinfo in the console: {size: bytes of an object}. SLAB
+    aligns objects to cache lines, and ksize() does not count what that adds."""
+    return {int(size) << (10 if kilo else 0): int(slot)
+            for size, kilo, slot in SLOT.findall(console)}
+
+
+def use_slots(truth, slots):
+    """Let /proc/slabinfo, if there is one, say what kmalloc() reserves."""
+    for _, _, want in truth:
+        if want.get('layer') == 'kmalloc' and slots:
+            want['act'] = slots[min(size for size in slots
+                                    if size >= want['req'])]
 
 
 def our_rules(events, names, truth):
@@ -97,6 +114,7 @@ def run(kernel):
                    cmdline='no_hash_pointers', name='rules-' + kernel) as g:
             assert g.wait_done() == 0, 'insmod failed'
             truth = read_truth(g.console)
+            use_slots(truth, read_slots(g.console))
             names = kmodsyms.of_kallsyms(g.console, 'ka_rules')
             shown = {w['va']: g.hmp_qmp(f"ka {w['va']:#x} -j -v")
                      for _, what, w in truth if what == 'keep'}

@@ -40,7 +40,9 @@ size_t gs_kernel_n_symbols(const GsKernel *k);
  *
  * If several have the name, a global one is preferred, then the lowest
  * address. "__pfx_" twins and compiler clones (".cold", ".isra.0") are found
- * by their full name only.
+ * by their full name only. A symbol of the kernel itself that link-time
+ * optimisation made global ("name.llvm.12") is found by @name, too, if none has
+ * just that.
  */
 bool gs_kernel_lookup(const GsKernel *k, const char *name, GsSymbol *out);
 /** gs_kernel_variable() - find a symbol that the kernel may have only because
@@ -50,8 +52,9 @@ bool gs_kernel_variable(const GsKernel *k, const char *name, GsSymbol *out);
 
 typedef bool (*GsSymbolFn)(const GsSymbol *sym, void *opaque);
 
-/** gs_kernel_foreach_named() - call @fn for each symbol with exactly this
- *  name, in address order, until it returns false. Returns: how many calls. */
+/** gs_kernel_foreach_named() - call @fn for each symbol with this name,
+ *  also if link-time optimisation appended to it, in address order, until @fn
+ *  returns false. Returns: how many calls. */
 unsigned gs_kernel_foreach_named(const GsKernel *k, const char *name,
                                  GsSymbolFn fn, void *opaque);
 /** gs_kernel_foreach_ever_named() - the same, with modules that were

@@ -10,6 +10,7 @@
  */
 #include "guest-symbols/symbols/symtab-internal.h"
 #include "guest-symbols/base/name-hash.h"
+#include "guest-symbols/base/source-name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static bool add(GsSymtab *tab, uint64_t va, size_t at, const char *text,
     if (len > 1 + GS_TWIN_LEN && !memcmp(text + 1, GS_TWIN, GS_TWIN_LEN)) {
         row.at |= IS_TWIN;
     }
-    row.hash = gs_name_hash(text + 1, len - 1);
+    row.hash = gs_name_hash(text + 1, gs_source_name_len(text + 1, len - 1));
     d->text += len;
     d->entries += n_codes + 2;
     g_array_append_val(d->rows, row);

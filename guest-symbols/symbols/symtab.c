@@ -11,6 +11,7 @@
 #include "guest-symbols/symbols/symtab-internal.h"
 #include "guest-symbols/base/name-hash.h"
 #include "guest-symbols/base/sorted.h"
+#include "guest-symbols/base/source-name.h"
 #include "guest-symbols/base/suggest.h"
 
 #include <string.h>
@@ -138,7 +139,8 @@ static uint32_t upper_bound(const GsSymtab *tab, uint64_t va)
 
 /* ---- names ---- */
 
-/* Goes over the rows of one name, in address order. */
+/* Goes over the rows of one name, in address order. Those that have it only in
+ * the sources have the same hash, see source-name.h. */
 typedef struct Search {
     const char *name;
     size_t len;
@@ -152,11 +154,21 @@ static void search_init(Search *s, const GsSymtab *tab, const char *name)
     s->len = strlen(name);
     s->at = s->end = 0;
     if (tab->bucket) {
-        uint32_t b = gs_name_hash(name, s->len) & tab->hash_mask;
+        uint32_t hash = gs_name_hash(name, gs_source_name_len(name, s->len));
+        uint32_t b = hash & tab->hash_mask;
 
         s->at = tab->bucket[b];
         s->end = tab->bucket[b + 1];
     }
+}
+
+static bool is_found(const Search *s)
+{
+    const char *name = s->found.text + 1;
+
+    return s->found.len >= s->len && !memcmp(name, s->name, s->len) &&
+           (s->found.len == s->len ||
+            gs_source_name_len(name, s->found.len) == s->len);
 }
 
 static uint32_t search_next(Search *s, const GsSymtab *tab)
@@ -166,8 +178,7 @@ static uint32_t search_next(Search *s, const GsSymtab *tab)
         uint32_t row = bytes[0] | bytes[1] << 8 | (uint32_t)bytes[2] << 16;
 
         read_name(tab, row, &s->found);
-        if (s->found.len == s->len &&
-            !memcmp(s->found.text + 1, s->name, s->len)) {
+        if (is_found(s)) {
             return row;
         }
     }
@@ -298,18 +309,24 @@ size_t gs_symtab_n_unsorted(const GsSymtab *tab)
 
 bool gs_symtab_lookup(const GsSymtab *tab, const char *name, GsSymbol *out)
 {
-    uint32_t row, best;
+    uint32_t row, best = NO_ROW;
+    unsigned best_rank = 0;
     Search s;
 
     search_init(&s, tab, name);
-    best = row = search_next(&s, tab);
-    while (row != NO_ROW && !g_ascii_isupper(s.found.text[0])) {
-        row = search_next(&s, tab);
+    while ((row = search_next(&s, tab)) != NO_ROW) {
+        unsigned rank = 1 + (g_ascii_isupper(s.found.text[0]) ? 1 : 0) +
+                        (s.found.len == s.len ? 2 : 0);
+
+        if (rank > best_rank) {
+            best = row;
+            best_rank = rank;
+        }
     }
     if (best == NO_ROW) {
         return false;
     }
-    row_symbol(tab, row != NO_ROW ? row : best, out);
+    row_symbol(tab, best, out);
     return true;
 }
 

@@ -14,6 +14,7 @@
 #include "guest-symbols/types/types-internal.h"
 #include "guest-symbols/types/value.h"
 #include "guest-symbols/api/gs-symbols.h"
+#include "guest-symbols/base/source-name.h"
 
 #define ERRNO_MAX   4095        /* MAX_ERRNO of include/linux/err.h */
 #define TEXTS_CHUNK 256
@@ -44,31 +45,12 @@ struct GsPrototype {
 
 /* ---- names ---- */
 
-/* Suffixes of functions that are the same as without: a static function that
- * link-time optimisation made global. */
-static bool is_same_code(const char *word)
-{
-    static const char *const same[] = { "lto_priv", "llvm", "__uniq" };
-
-    for (size_t i = 0; i < G_N_ELEMENTS(same); i++) {
-        if (!strcmp(word, same[i])) {
-            return true;
-        }
-    }
-    return !word[strspn(word, "0123456789")];
-}
-
 /* (owned) Return the name in the sources; NULL for an optimised copy. */
 static char *source_name(const char *symbol)
 {
-    g_auto(GStrv) words = g_strsplit(symbol, ".", -1);
+    size_t len = gs_source_name_len(symbol, strlen(symbol));
 
-    for (unsigned i = 1; *words && words[i]; i++) {
-        if (!is_same_code(words[i])) {
-            return NULL;
-        }
-    }
-    return g_strdup(*words ? *words : "");
+    return memchr(symbol, '.', len) ? NULL : g_strndup(symbol, len);
 }
 
 static const char *keep_text(GsPrototype *p, char *text)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "guest-symbols/base/source-name.h"
 #include "kalloc-tracer/calls/function-sets.h"
 
 #define SUGGESTIONS     3
@@ -18,7 +19,7 @@ static bool is_function(const char *name, char type)
 
 bool kt_point_is_clone(const char *name)
 {
-    return strchr(name, '.') != NULL;
+    return memchr(name, '.', gs_source_name_len(name, strlen(name)));
 }
 
 /* ---- the array ----------------------------------------------------------- */
@@ -75,7 +76,8 @@ static bool matches(const Pattern *p, const char *name)
     if (p->clones) {
         return !strncmp(name, p->name, len) && name[len] == '.';
     }
-    return !strcmp(name, p->name);
+    return !strncmp(name, p->name, len) &&
+           gs_source_name_len(name, strlen(name)) == len;
 }
 
 /* ---- the kernel and its modules ------------------------------------------ */

@@ -22,6 +22,7 @@ ABROAD = {
                       'guest-symbols/base/name-hash.h',
                       'guest-symbols/base/printable.h',
                       'guest-symbols/base/sorted.h',
+                      'guest-symbols/base/source-name.h',
                       'guest-symbols/base/stream.h',
                       'guest-symbols/base/suggest.h'),
     'monitor-cmds': ('guest-symbols/gs.h', 'kalloc-tracer/kt.h'),

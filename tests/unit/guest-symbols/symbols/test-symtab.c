@@ -210,6 +210,47 @@ TEST(test_foreach, "/symtab/foreach-named")
                      0);
 }
 
+/* Link-time optimisation renamed what was static: it is found by both names,
+ * behind one that has just the name. */
+TEST(test_link_time, "/symtab/link-time")
+{
+    static const Sym renamed[] = {
+        { TEXT + 0x10, 't', "refill.llvm.15033911" },
+        { TEXT + 0x20, 't', "both.llvm.1" }, { TEXT + 0x30, 't', "both" },
+        { TEXT + 0x40, 't', "copy.isra.0" },
+        { TEXT + 0x50, 't', "part.lto_priv.0" },
+        { TEXT + 0x60, 't', "twice.__uniq.77.llvm.1" },
+        { TEXT + 0x70, 't', "odd.llvm.x" }, { TEXT + 0x80, 't', ".llvm.1" },
+    };
+    static const struct { const char *name; uint64_t at; } rows[] = {
+        { "refill", 0x10 }, { "refill.llvm.15033911", 0x10 },
+        { "both", 0x30 }, { "both.llvm.1", 0x20 }, { "part", 0x50 },
+        { "twice", 0x60 }, { "twice.__uniq.77.llvm.1", 0x60 },
+        { "copy", 0 }, { "refill.llvm.2", 0 }, { "refil", 0 }, { "odd", 0 },
+        { "", 0 }, { ".llvm.1", 0x80 },
+    };
+    g_autoptr(GsSymtab) tab = gs_symtab_new();
+    g_autoptr(GArray) vas = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    GsSymbol sym;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(renamed); i++) {
+        const Sym *s = &renamed[i];
+
+        g_assert_true(gs_symtab_add(tab, s->va, s->type, s->name,
+                                    strlen(s->name)));
+    }
+    gs_symtab_seal(tab, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_assert_cmpint(gs_symtab_lookup(tab, rows[i].name, &sym), ==,
+                        rows[i].at != 0);
+        g_assert_cmphex(rows[i].at ? sym.va : 0, ==,
+                        rows[i].at ? TEXT + rows[i].at : 0);
+    }
+    g_assert_cmpuint(gs_symtab_foreach_named(tab, "both", collect, vas), ==, 2);
+    g_assert_cmpuint(gs_symtab_foreach_named(tab, "both.llvm.1", collect, vas),
+                     ==, 1);
+}
+
 /* A million symbols of one name must not take quadratic time. */
 TEST(test_many_duplicates, "/symtab/many-duplicates")
 {

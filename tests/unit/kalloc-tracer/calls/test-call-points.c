@@ -26,6 +26,7 @@ static const char map[] =
     "ffffffff81001500 T mutex_unlock\n"
     "ffffffff81001600 t mutex_lock.cold\n"
     "ffffffff81001700 t small.isra.0\n"
+    "ffffffff81001800 t renamed.llvm.77\n"
     "ffffffff82000000 T _etext\n"
     "ffffffff82100000 R linux_banner\n";
 
@@ -115,6 +116,9 @@ KERNEL_TEST(names_and_globs, "/call-points/names-and-globs")
     g_assert_cmpuint(count(p), ==, 6);
     g_assert_true(at(p, 0xffffffff81001700)->clone);
     g_assert_false(at(p, 0xffffffff81001410)->clone);
+    watch(p, "renamed");
+    g_assert_cmpuint(count(p), ==, 7);
+    g_assert_false(at(p, 0xffffffff81001800)->clone);
     g_assert_null(at(p, 0xffffffff81001400));
     g_assert_null(at(p, 0xffffffff81001600));
     kt_call_points_reclaim(p);

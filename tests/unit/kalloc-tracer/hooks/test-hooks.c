@@ -55,6 +55,21 @@ TEST(presence_decides, "/hooks/presence-decides")
     g_assert_cmpint(kt_hooks_vfree_called_again(h), ==, KT_YES);
 }
 
+/* ThinLTO (clang) made a static function global. */
+TEST(a_renamed_function_is_hooked, "/hooks/a-renamed-function-is-hooked")
+{
+    g_autoptr(GsKernel) k = kernel_of(MAP_HEAD
+        "ffffffff81001000 t __kmalloc_noprof.llvm.15033911\n"
+        "ffffffff81001100 T kfree\n"
+        "ffffffff81001400 t delayed_vfree_work.llvm.2\n"
+        MAP_TAIL);
+    g_autoptr(KtHooks) h = kt_hooks_resolve(table, k, false);
+
+    g_assert_cmphex(kt_hooks_va(h, id_of("__kmalloc_noprof")), ==,
+                    0xffffffff81001000);
+    g_assert_cmpint(kt_hooks_vfree_called_again(h), ==, KT_YES);
+}
+
 TEST(slide_moves_all, "/hooks/slide-moves-all")
 {
     g_autoptr(GsKernel) k = kernel_of(map_612);

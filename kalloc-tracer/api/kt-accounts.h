@@ -76,6 +76,8 @@ typedef struct KtAccountKey {
  *          blocks of other layers lie in them, and their bytes
  * @backing_unknown: backtraces that allocated pages, when it was not known
  *          whether these are for blocks of other layers; they are in @sum
+ * @unsized: live blocks of a kmem_cache whose sizes were not known; @sum has 0
+ *          bytes of them
  */
 typedef struct KtTotals {
     KtAccount sum;
@@ -85,6 +87,7 @@ typedef struct KtTotals {
     uint64_t splits;
     uint64_t stray;
     uint64_t backing_blocks, backing, backing_unknown;
+    uint64_t unsized;
 } KtTotals;
 
 /**

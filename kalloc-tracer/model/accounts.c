@@ -152,6 +152,7 @@ void kt_tables_clear(KtTables *t)
 KtTotals kt_tables_totals(const KtTables *t)
 {
     const KtAccount *b = &t->by[KT_BY_SIZE].backing;
+    const KtAccount *unsized = kt_cells_get(&t->by[KT_BY_SIZE], 0);
     KtTotals totals = t->totals;
     KtAccount *sum = &totals.sum;
 
@@ -161,6 +162,7 @@ KtTotals kt_tables_totals(const KtTables *t)
     sum->caller = 0;
     totals.backing_blocks = b->allocs - b->frees;
     totals.backing = b->reserved - b->freed_reserved;
+    totals.unsized = unsized->allocs - unsized->frees;
     return totals;
 }
 

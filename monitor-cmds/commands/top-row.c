@@ -21,14 +21,21 @@ static const Row *row_of(const void *row)
     return row;
 }
 
+/* Is it the row of blocks whose sizes are not known? */
+static bool is_unsized(const Row *r)
+{
+    return r->table->by == MC_BY_SIZE && r->row != &r->table->all &&
+           !r->row->key.hi && !r->row->a.reserved;
+}
+
 MC_GETTER(value)
 {
+    const Row *r = row_of(row);
     int64_t value = 0;
-    bool known = mc_top_value(row_of(row)->table, row_of(row)->row, c->at,
-                              &value);
+    bool known = mc_top_value(r->table, r->row, c->at, &value);
 
     v->u = value;
-    return known;
+    return known && !(c->unit == MC_SIZE && is_unsized(r));
 }
 
 /* The groups of top.def. */
@@ -80,6 +87,7 @@ static const McColumn totals_columns[] = {
     T(backing, "bytes of these"),
     T(backing_unknown, "backtraces that allocated pages, when it was not known "
       "whether other layers got these; they are in the sum"),
+    T(unsized, "live blocks whose sizes are not known: they count 0 bytes"),
     MC_END
 };
 
@@ -107,6 +115,14 @@ MC_GETTER(yes)
 {
     v->u = true;
     return true;
+}
+
+MC_GETTER(size)
+{
+    const KtAccountKey *key = &row_of(row)->row->key;
+
+    v->u = c->at ? key->hi : key->lo;
+    return !is_unsized(row);
 }
 
 MC_GETTER(caller)
@@ -138,8 +154,9 @@ static const McColumn key_columns[] = {
     K("pid", key.task, PID, "of --by task", BY(TASK)),
     K("comm", key.task, COMM, "name of the task", BY(TASK)),
     K("module", module, WORD, "of --by module", BY(MODULE)),
-    K("size_from", key.lo, NUMBER, "of --by size", BY(SIZE)),
-    K("size_to", key.hi, NUMBER, "last size", BY(SIZE)),
+    MC_GET("size_from", get_size, NUMBER, NULL, "of --by size", .at = 0,
+           BY(SIZE)),
+    MC_GET("size_to", get_size, NUMBER, NULL, "last size", .at = 1, BY(SIZE)),
     MC_GET("caller", get_caller, CALLER, NULL, "of --by caller",
            BY(CALLER)),
     MC_END
@@ -193,6 +210,10 @@ static void put_sizes(McOut *o, GString *s, const void *row, bool json)
 {
     const KtAccountKey *key = &row_of(row)->row->key;
 
+    if (is_unsized(row)) {
+        g_string_append(s, "not known");
+        return;
+    }
     g_string_append_printf(s, o->exact ? "%" PRIx64 "-%" PRIx64 :
                            "%" PRIu64 "-%" PRIu64 " B", key->lo, key->hi);
 }

@@ -171,6 +171,14 @@ static void print_unknown(McOut *out, const KtTotals *t)
     }
 }
 
+static void print_unsized(McOut *out, const KtTotals *t)
+{
+    if (t->unsized) {
+        mc_out_printf(out, "blocks whose sizes are not known, and count 0 "
+                      "bytes: %" PRIu64, t->unsized);
+    }
+}
+
 static void print_backing(McOut *out, const KtTotals *t)
 {
     if (t->backing_blocks) {
@@ -210,6 +218,7 @@ static void print_notes(McOut *out, const KtTotals *t)
     }
     print_backing(out, t);
     print_unknown(out, t);
+    print_unsized(out, t);
 }
 
 /* Note how many blocks and past lives were evicted, during the count

@@ -192,6 +192,7 @@ kernels       test_errors@notrace-6.1          60 long
 kernels       test_rules@slab-6.1              60 long
 kernels       test_errors@slab-6.1             60 long
 kernels       test_leaks@slab-6.1              60 long
+kernels       test_access@slab-6.1             60 long
 kernels       test_errors@slob-6.1             60 long
 kernels       test_oracle_events@noall-6.12    60 long
 kernels       test_errors@noall-6.12           60 long

@@ -182,7 +182,8 @@ def check_slot(truth, errors):
 
 
 def check_case(tap, kernel, name, truth, errors, report):
-    missed = accesses.KA_MISSES.get(name)
+    missed = accesses.KA_MISSES.get(name) or \
+        kernel.startswith('slab-') and accesses.SLAB_MISSES.get(name)
     with tap.test(f'{kernel}: {name}: ka ' +
                   (f'misses it ({missed})' if missed else 'reports it')):
         if missed:

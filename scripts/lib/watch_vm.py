@@ -6,7 +6,9 @@ This process becomes QEMU, which pauses the VM instead of ending. A second
 process, which has its own QMP connection, says why the VM is paused, or ends
 QEMU after a poweroff or a reboot.
 
-usage: watch_vm.py KA QMP-SOCKET QEMU [ARGUMENT]...
+usage: watch_vm.py [--replay] KA QMP-SOCKET QEMU [ARGUMENT]...
+
+--replay: the VM stays, whatever ended the recorded run.
 """
 import contextlib
 import os
@@ -37,8 +39,9 @@ def say(text):
 class Watcher:
     """Waits for the end of the guest, and for the end of QEMU."""
 
-    def __init__(self, sock, ka, path, pid):
+    def __init__(self, sock, ka, path, pid, replay):
         self.qmp = Qmp(None, None, sock=sock)
+        self.replay = replay
         self.how = f'ask with {ka} -q {path} COMMAND, or with gdb; ' \
                    f'Ctrl-C or "kill {pid}" ends it'
 
@@ -77,7 +80,13 @@ class Watcher:
             event = self.next_event()
             if event['event'] == 'GUEST_PANICKED':
                 say(f'the guest has panicked: the VM is paused; {self.how}')
-            elif event['event'] == 'SHUTDOWN' and event['data']['guest']:
+            elif event['event'] != 'SHUTDOWN':
+                continue
+            elif self.replay:
+                # There is no answer if a signal ended QEMU.
+                self.qmp.cmd('query-status')
+                say('the recording ends here: the VM is paused; ' + self.how)
+            elif event['data']['guest']:
                 self.end(event['data']['reason'])
 
     def end(self, reason):
@@ -89,7 +98,8 @@ class Watcher:
 
 
 def main():
-    ka, path, qemu, *args = sys.argv[1:]
+    replay = sys.argv[1] == '--replay'
+    ka, path, qemu, *args = sys.argv[1 + replay:]
     ours, theirs = socket.socketpair()
     pid = os.getpid()
     if not os.fork():
@@ -102,7 +112,7 @@ def main():
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         os.dup2(0, 1)
         with contextlib.suppress(GuestError, OSError):
-            Watcher(ours, ka, path, pid).watch()
+            Watcher(ours, ka, path, pid, replay).watch()
         os._exit(0)
     os.wait()
     ours.close()

@@ -94,7 +94,7 @@ char *kt_capture_unseen(KtCapture *c)
 
 bool kt_capture_pauses(const KtCapture *c)
 {
-    return !c->seam->sees_accesses;
+    return c->seam->pauses;
 }
 
 /* ---- vCPUs --------------------------------------------------------------- */

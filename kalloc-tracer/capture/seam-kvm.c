@@ -562,6 +562,7 @@ static void sync_counters(KtCapture *c)
 
 const KtSeam kt_seam_kvm = {
     .accel = "kvm",
+    .pauses = true,
     .start = start,
     .update = update,
     .points_changed = points_changed,

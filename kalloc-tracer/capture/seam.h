@@ -24,6 +24,7 @@
  * struct KtSeam - how QEMU is asked to call us at addresses of code
  * @accel: name of the accelerator
  * @sees_accesses: each access to memory can be seen
+ * @pauses: commands have to pause the VM, see kt_capture_pauses()
  * @start: register the callbacks; from kt_capture_start(). false: QEMU runs
  *         another accelerator
  * @update: the boot or its hooks have changed: what runs from now on has the
@@ -36,7 +37,7 @@
  */
 struct KtSeam {
     const char *accel;
-    bool sees_accesses;
+    bool sees_accesses, pauses;
     bool (*start)(KtCapture *c, qemu_plugin_id_t id);
     void (*update)(KtCapture *c);
     void (*points_changed)(KtCapture *c, bool added);

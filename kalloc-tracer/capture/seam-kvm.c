@@ -164,24 +164,44 @@ static bool is_init(const GsKernel *k, uint64_t va)
            va - start.va < end.va - start.va;
 }
 
-static void add_returns(const Plan *p, uint64_t va, const KtBreakpoints *b,
-                        unsigned depth)
-{
-    KtBreakpoints tail;
-    bool missed = b->incomplete;
+/* A hooked or watched function, or one that such a function ends in. */
+typedef struct Ending {
+    uint64_t va;
+    unsigned depth;                     /* jumps */
+    KtBreakpoints at;
+} Ending;
 
-    for (unsigned i = 0; i < b->n_returns; i++) {
-        add(p, b->returns[i], p->returns, 0, 0);
+/* Add the returns of a function, and to @todo the functions it ends in. */
+static void add_ending(const Plan *p, const Ending *f, GArray *todo)
+{
+    bool missed = f->at.incomplete;
+
+    for (unsigned i = 0; i < f->at.n_returns; i++) {
+        add(p, f->at.returns[i], p->returns, 0, 0);
     }
-    for (unsigned i = 0; i < b->n_tails; i++) {
-        if (depth < TAIL_DEPTH && find(p, b->tails[i], &tail)) {
-            add_returns(p, b->tails[i], &tail, depth + 1);
+    for (unsigned i = 0; i < f->at.n_tails; i++) {
+        Ending tail = { .va = f->at.tails[i], .depth = f->depth + 1 };
+
+        if (tail.depth <= TAIL_DEPTH && find(p, tail.va, &tail.at)) {
+            g_array_append_val(todo, tail);
         } else {
             missed = true;
         }
     }
     if (missed) {
-        miss(p->k, p->missed, va);
+        miss(p->k, p->missed, f->va);
+    }
+}
+
+static void add_returns(const Plan *p, uint64_t va, const KtBreakpoints *b)
+{
+    g_autoptr(GArray) todo = g_array_new(FALSE, FALSE, sizeof(Ending));
+    Ending f = { .va = va, .at = *b };
+
+    g_array_append_val(todo, f);
+    for (guint i = 0; i < todo->len; i++) {
+        f = g_array_index(todo, Ending, i);
+        add_ending(p, &f, todo);
     }
 }
 
@@ -207,7 +227,7 @@ static void plan_hook(Plan *p, KtHookId id)
     add(p, b.entry, KT_AT_ENTRY | kept(role), id.v, 0);
     if (kt_record_awaits_return(role)) {
         p->returns = KT_AT_RETURN | kept(role);
-        add_returns(p, va, &b, 0);
+        add_returns(p, va, &b);
     }
 }
 
@@ -234,7 +254,7 @@ static void plan_point(const Plan *p, const KtCallPoint *point)
     }
     add(p, b.entry, KT_AT_POINT, 0, point->va);
     if (point->uses & KT_POINT_WATCH) {
-        add_returns(p, point->va, &b, 0);
+        add_returns(p, point->va, &b);
     }
 }
 

@@ -32,6 +32,12 @@ WORDS = 'no_hash_pointers loglevel=5'
 TIMEOUT = 1500          # a boot takes a minute of a processor
 
 
+def figures(stat):
+    return {name: stat[name] for name in
+            ('events.alloc', 'events.free', 'kvm.hits', 'kvm.breakpoints',
+             'return.foreign')}
+
+
 def check_counters(g):
     stat = g.stat()
     for name in UNSEEN:
@@ -40,9 +46,7 @@ def check_counters(g):
     assert stat['events.alloc'] > 10000, stat['events.alloc']
     assert stat['events.free'] > 1000, stat['events.free']
     assert stat['kvm.breakpoints'] > 50, stat['kvm.breakpoints']
-    return {name: stat[name] for name in
-            ('events.alloc', 'events.free', 'kvm.hits', 'kvm.breakpoints',
-             'return.foreign')}
+    return figures(stat)
 
 
 def a_block(g):
@@ -213,7 +217,7 @@ def run(tap, kernel, smp, label, work):
             run_commands(tap, g, label, LAST)
             if work:            # a snapshot takes four minutes
                 run_commands(tap, g, label, [loaded])
-            tap.note(g.stat())
+            tap.note(figures(g.stat()))
 
 
 def main():

@@ -163,6 +163,18 @@ void load_module(FakeCapture *w, uint64_t va, const char *name,
     kt_tracer_save_module(w->t, k, va + 0x10000);
 }
 
+uint32_t watch_functions(FakeCapture *w, const char *functions)
+{
+    const KtWatchSpec spec = { .functions = functions };
+    g_autoptr(GError) err = NULL;
+    uint32_t id;
+
+    kt_calls_configure(w->t, 1 << 20, 1);
+    id = kt_calls_add(w->t, kt_capture_kernel(w->capture), &spec, &err);
+    g_assert_no_error(err);
+    return id;
+}
+
 KtStats stats_of(FakeCapture *w)
 {
     return tracer_stats(w->t);

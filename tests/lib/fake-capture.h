@@ -97,6 +97,10 @@ void run_kfree(FakeCapture *w, uint64_t va);
 void load_module(FakeCapture *w, uint64_t va, const char *name,
                  const char *function);
 
+/** watch_functions() - add a call point, as "ka calls add" does. Returns: its
+ *  id. */
+uint32_t watch_functions(FakeCapture *w, const char *functions);
+
 /* Query the tracer once all events are applied. */
 KtStats stats_of(FakeCapture *w);
 uint64_t counter_of(FakeCapture *w, KtCounter c);

@@ -14,19 +14,6 @@
 
 #define NOT_HOOKED (TEXT + 0x6c0)
 
-static uint32_t watch(FakeCapture *w, const char *text)
-{
-    const KtWatchSpec spec = { .functions = text };
-    g_autoptr(GError) err = NULL;
-    uint32_t id;
-
-    kt_calls_configure(w->t, 1 << 20, 1);
-    id = kt_calls_add(w->t, kt_capture_kernel(w->capture), &spec, &err);
-
-    g_assert_no_error(err);
-    return id;
-}
-
 static uint64_t entered(FakeCapture *w)
 {
     return counter_of(w, KT_CNT_CALLS_ENTERED);
@@ -39,7 +26,7 @@ CAPTURE_TEST(a_function_without_hook, "/record-calls/a-function-without-hook")
     test_qemu_run(START);
     call(w, 2, NOT_HOOKED, 1);
     g_assert_cmpuint(entered(w), ==, 0);
-    id = watch(w, "not_hooked");
+    id = watch_functions(w, "not_hooked");
     call(w, 2, NOT_HOOKED, 1);
     call(w, 2, NOT_HOOKED, 2);
     g_assert_cmpuint(entered(w), ==, 2);
@@ -50,7 +37,7 @@ CAPTURE_TEST(a_function_without_hook, "/record-calls/a-function-without-hook")
 
 CAPTURE_TEST(a_function_with_hook, "/record-calls/a-function-with-hook")
 {
-    watch(w, "kfree");
+    watch_functions(w, "kfree");
     test_qemu_run(START);
     run_kmalloc(w, BLOCK);
     run_kfree(w, BLOCK);
@@ -63,7 +50,7 @@ CAPTURE_TEST(a_function_with_hook, "/record-calls/a-function-with-hook")
  * instruction runs twice. A kprobe stays there: each entry counts. */
 CAPTURE_TEST(trapped_entries, "/record-calls/trapped-entries")
 {
-    watch(w, "not_hooked");
+    watch_functions(w, "not_hooked");
     test_qemu_run(START);
     test_qemu_trap(true);
     call(w, 2, NOT_HOOKED, 1);
@@ -102,12 +89,12 @@ CAPTURE_TEST(nothing_is_left, "/record-calls/nothing-is-left")
     test_qemu_run(START);
     callbacks(w);
     before = callbacks(w);
-    id = watch(w, "not_hooked,kfree,__kmalloc");
+    id = watch_functions(w, "not_hooked,kfree,__kmalloc");
     g_assert_cmpuint(callbacks(w), >, before);
     g_assert_cmpuint(kt_calls_remove(w->t, id), ==, 1);
     g_assert_cmpuint(callbacks(w), ==, before);
     g_assert_cmpuint(stats_of(w).errors, ==, 0);
-    watch(w, "not_hooked");
+    watch_functions(w, "not_hooked");
     callbacks(w);
     g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_RECORDED), ==, 4);
 }
@@ -115,7 +102,7 @@ CAPTURE_TEST(nothing_is_left, "/record-calls/nothing-is-left")
 CAPTURE_TEST(a_new_boot, "/record-calls/a-new-boot")
 {
     test_qemu_run(START);
-    watch(w, "not_hooked");
+    watch_functions(w, "not_hooked");
     test_qemu_reset();
     call(w, 2, NOT_HOOKED, 1);
     g_assert_cmpuint(entered(w), ==, 0);
@@ -138,7 +125,8 @@ CAPTURE_TEST(nothing_is_watched_any_more,
              "/record-calls/nothing-is-watched-any-more")
 {
     const KtCalls *calls = kt_tracer_calls(w->t);
-    uint32_t first = watch(w, "not_hooked"), second = watch(w, "kfree");
+    uint32_t first = watch_functions(w, "not_hooked");
+    uint32_t second = watch_functions(w, "kfree");
 
     test_qemu_run(START);
     call(w, 2, NOT_HOOKED, 1);
@@ -151,7 +139,7 @@ CAPTURE_TEST(nothing_is_watched_any_more,
     g_assert_cmpuint(calls_of(w).unfinished, ==, 0);
     leave_kmalloc(w, 2, 0);
     g_assert_cmpuint(calls_of(w).kept, ==, 0);
-    watch(w, "not_hooked");
+    watch_functions(w, "not_hooked");
     call(w, 2, NOT_HOOKED, 1);
     leave_kmalloc(w, 2, 0);
     g_assert_cmpuint(calls_of(w).kept, ==, 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Capture of a guest of KVM: the functions of this program make the fake QEMU
- * one that has code hooks, and a kernel whose functions are three instructions.
+ * Capture of a guest of KVM. This program defines the functions of QEMU that
+ * add and remove code hooks. Each function of its kernel has three
+ * instructions.
  */
 #include "tests/lib/fake-capture.h"
 #include "tests/lib/test-main.h"
@@ -228,18 +229,6 @@ CAPTURE_TEST(loaded, "/seam-kvm/loaded")
 
 /* ---- call points --------------------------------------------------------- */
 
-static uint32_t watch(FakeCapture *w, const char *functions)
-{
-    const KtWatchSpec spec = { .functions = functions };
-    g_autoptr(GError) err = NULL;
-    uint32_t id;
-
-    kt_calls_configure(w->t, 1 << 20, 1);
-    id = kt_calls_add(w->t, kt_capture_kernel(w->capture), &spec, &err);
-    g_assert_no_error(err);
-    return id;
-}
-
 static void fail(FakeCapture *w, const KtFaultSpec *spec)
 {
     g_autoptr(GError) err = NULL;
@@ -262,7 +251,7 @@ CAPTURE_TEST(points, "/seam-kvm/points")
 
     boot(w);
     g_assert_false(enter(w, 2, NOT_HOOKED, 1));
-    id = watch(w, "not_hooked");
+    id = watch_functions(w, "not_hooked");
     run_once(w);
     g_assert_true(enter(w, 2, NOT_HOOKED, 1));
     g_assert_cmpint(hooks.action, ==, QEMU_PLUGIN_CODE_HOOK_EXECUTE);
@@ -280,7 +269,7 @@ CAPTURE_TEST(points, "/seam-kvm/points")
 /* A hook at the same breakpoint works as before. */
 CAPTURE_TEST(point_and_hook, "/seam-kvm/point-and-hook")
 {
-    uint32_t id = watch(w, "kfree");
+    uint32_t id = watch_functions(w, "kfree");
 
     boot(w);
     run_once(w);
@@ -386,7 +375,7 @@ CAPTURE_TEST(points_while_off, "/seam-kvm/points-while-off")
 {
     boot(w);
     kt_tracer_set_enabled(w->t, false);
-    watch(w, "not_hooked");
+    watch_functions(w, "not_hooked");
     g_assert_cmpuint(n_enabled(), >, 0);
     g_assert_true(enter(w, 0, KMALLOC, 64));
     g_assert_cmpuint(n_enabled(), ==, 2);

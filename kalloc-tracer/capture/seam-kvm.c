@@ -14,9 +14,9 @@
  *                         call point: kt_capture_on_watched(), which says how
  *                         the vCPU goes on
  *
- * While it boots, the kernel patches its own text: returns, too, which it first
- * compares with what the compiler made. So there are no breakpoints on returns
- * while it does so. alternatives_patched tells when it is done:
+ * While it boots, the kernel patches its own text. It patches returns, too, and
+ * first compares them with what the compiler made. So there are no breakpoints
+ * on returns until the kernel has set alternatives_patched:
  *
  *     alternative_instructions()            remove all returns
  *       apply_returns(), ...
@@ -54,8 +54,8 @@ typedef struct Missed {
 
 /**
  * struct Kvm - what we know of a VM
- * @boot: (borrowed) whose breakpoints they are, NULL: there are none; only
- *        compared
+ * @boot: (borrowed) the boot whose breakpoints are in the table, or NULL if
+ *        the table is empty. It is compared with others, never read
  * @patching: the kernel patches its text: no return is planted
  * @off: only breakpoints that are kept are in the guest
  * @changed: (atomic) the call points are others than those that are planted
@@ -558,7 +558,8 @@ static bool start(KtCapture *c, qemu_plugin_id_t id)
                         "(Linux 5.10 has): nothing is traced\n");
     }
     fprintf(stderr, "ka: KVM: accesses (ka access) need -accel tcg\n");
-    /* The first code that we see is not that of start_kernel(). */
+    /* We are called first when the kernel sets MSR_LSTAR, which is after
+     * start_kernel() has begun. */
     if (c->finder) {
         kt_finder_late(c->finder, false);
     }

@@ -80,8 +80,8 @@ static bool is_function(const GsKernel *k, uint64_t va)
            sym.va == va;
 }
 
-/* A conditional jump out of the function is a tail call, too, which cannot be
- * told from one that goes on: no compiler of the kernel makes them. */
+/* A jump to the beginning of another function is a tail call, also if it is
+ * conditional. */
 static void follow(Scan *s, uint64_t va, const uint8_t *insn,
                    const GsBranch *b)
 {

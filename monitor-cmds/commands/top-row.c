@@ -87,7 +87,7 @@ static const McColumn totals_columns[] = {
     T(backing, "bytes of these"),
     T(backing_unknown, "backtraces that allocated pages, when it was not known "
       "whether other layers got these; they are in the sum"),
-    T(unsized, "live blocks whose sizes are not known: they count 0 bytes"),
+    T(unsized, "live blocks of unknown size; each adds 0 bytes to the sums"),
     MC_END
 };
 

@@ -3,8 +3,9 @@
  * Instructions of x86-64 that a breakpoint may be planted on: see
  * gs-instruction.h.
  *
- * The list is that of QEMU, which emulates them: target/i386/kvm/code-hooks.c
- * of qemu-patches/. Source: Intel SDM, volume 2. Pure functions.
+ * QEMU emulates these instructions, so both lists must be the same: see
+ * target/i386/kvm/code-hooks.c in qemu-patches/. Source: Intel SDM, volume 2.
+ * Pure functions.
  */
 #include "guest-symbols/arch/arch-internal.h"
 #include "guest-symbols/arch/x86-64/length-x86_64.h"

@@ -2,12 +2,13 @@
 """Check the file of the plugin: each build has the same bytes, only its entry
 points are visible, and it does not contain the path of the build.
 
-usage: scripts/check plugin [--tap] --qemu-include FOLDER
+usage: scripts/check plugin [--tap] --qemu-include FOLDER [--build FOLDER]
 
 The plugin is built twice with gcc, in folders of different names and depths,
 and everything once with clang if that is installed. Warnings are errors. The
 folders are always the same ones of the cache, so that ccache compiles only
-files that changed since the last check.
+files that changed since the last check. With --build, the first of the two
+plugins is that of a finished build of this tree.
 """
 import argparse
 import contextlib
@@ -89,9 +90,9 @@ def check_visible(first, second):
 def check_paths(first, second):
     """the file does not contain a path of the machine that built it"""
     for path in (first, second):
-        where = os.path.dirname(os.path.dirname(path))
-        if where.encode() in contents(path):
-            yield f'{path}: contains {where}'
+        for where in ROOT, os.path.dirname(os.path.dirname(path)):
+            if where.encode() in contents(path):
+                yield f'{path}: contains {where}'
 
 
 CHECKS = (check_same_bytes, check_visible, check_paths)
@@ -106,21 +107,24 @@ def with_clang(folder, source, qemu_include):
         return str(e).splitlines()
 
 
-def all_checks(folder, qemu_include):
+def build_copy(source, qemu_include):
+    """Copy the tree and build the plugin beside it; return its path."""
+    os.makedirs(source)
+    copy_sources(source)
+    return build(source, source + '.build', qemu_include)
+
+
+def all_checks(folder, qemu_include, built):
     """Yield (what is checked, lines of errors; None if it is skipped)."""
-    sources = [os.path.join(folder, *name) for name in
-               (('a',), ('another', 'place', 'source'))]
-    plugins = []
-    for i, source in enumerate(sources):
-        os.makedirs(source)
-        copy_sources(source)
-        where = os.path.join(os.path.dirname(source), f'build-{i}')
-        plugins.append(build(source, where, qemu_include))
+    source = os.path.join(folder, 'another', 'place', 'source')
+    second = build_copy(source, qemu_include)
+    first = (os.path.join(built, PLUGIN) if built else
+             build_copy(os.path.join(folder, 'a'), qemu_include))
     for check in CHECKS:
-        yield check.__doc__, list(check(*plugins))
+        yield check.__doc__, list(check(first, second))
     what = 'clang builds everything without a warning'
     if shutil.which('clang'):
-        yield what, with_clang(folder, sources[0], qemu_include)
+        yield what, with_clang(folder, source, qemu_include)
     else:
         yield what, None
 
@@ -148,10 +152,13 @@ def main(argv):
     ap.add_argument('--qemu-include', required=True, metavar='FOLDER',
                     help='include folder of the patched QEMU '
                          '(see scripts/setup --paths)')
+    ap.add_argument('--build', metavar='FOLDER',
+                    help='a finished build of this tree, with gcc')
     args = ap.parse_args(argv)
     bad = n = 0
     with build_folder() as folder:
-        for what, lines in all_checks(folder, args.qemu_include):
+        for what, lines in all_checks(folder, args.qemu_include,
+                                      args.build):
             n += 1
             skip = ' # SKIP no clang' if lines is None else ''
             bad += bool(lines)

@@ -219,7 +219,7 @@ COMMANDS = {
     'check-plugin': lambda quick: [
         CHECK, 'plugin', '--tap', '--qemu-include',
         os.path.join(os.path.dirname(os.environ.get('KA_QEMU', '')),
-                     'include')],
+                     'include'), '--build', os.environ.get('KA_BUILD', '')],
     'check-tidy': lambda quick: [CHECK, 'tidy', '--tap',
                                  *(['--changed'] if quick else [])],
 }

@@ -13,6 +13,7 @@
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/vmalloc.h>
 
@@ -32,19 +33,32 @@ static bool areas;
 module_param(areas, bool, 0644);
 MODULE_PARM_DESC(areas, "objects are areas of vmalloc()");
 
+static bool percpu;
+module_param(percpu, bool, 0644);
+MODULE_PARM_DESC(percpu, "objects are per-CPU memory, 32 KiB at most");
+
 static void *kept;
 static void *lag[LAG];
 static unsigned int turn;
 
 static __always_inline void *flood_alloc(void)
 {
-    return areas ? vmalloc(max(size, 8u)) :
+    return percpu ? (__force void *)__alloc_percpu(max(size, 8u), 8) :
+           areas ? vmalloc(max(size, 8u)) :
                    kmalloc(max(size, 8u), GFP_KERNEL | __GFP_NOWARN);
+}
+
+/* The first word of an object: of the first CPU, if it is per-CPU memory. */
+static void **flood_word(void *p)
+{
+    return percpu ? per_cpu_ptr((void * __percpu *)p, 0) : p;
 }
 
 static __always_inline void flood_release(void *p)
 {
-    if (areas) {
+    if (percpu) {
+        free_percpu((void __percpu *)p);
+    } else if (areas) {
         vfree(p);
     } else {
         kfree(p);
@@ -92,7 +106,7 @@ static KA_SITE int flood_keep(unsigned int n, void **first, void **last)
         }
         *first = *first ? *first : p;
         *last = p;
-        *(void **)p = kept;
+        *flood_word(p) = kept;
         kept = p;
     }
     return 0;
@@ -119,7 +133,7 @@ static KA_SITE void flood_free(void)
     unsigned int i;
 
     for (i = 0; kept; i++) {
-        next = *(void **)kept;
+        next = *flood_word(kept);
         flood_release(kept);
         kept = next;
         if (!(i % 1024)) {

@@ -38,18 +38,14 @@ static bool between(const KtObjects *o, const char *start, const char *end,
     return true;
 }
 
+/* Without symbols only the start is known: the image was read up to the end of
+ * its last large page. */
 static bool find_image(const KtObjects *o, KtBaseRange *out)
 {
-    uint64_t start, end;
+    uint64_t end;
 
-    if (between(o, "_text", "_end", out)) {
-        return true;
-    }
-    if (!gs_kernel_extent(o->kernel, &start, &end) || end <= start) {
-        return false;
-    }
-    *out = (KtBaseRange) { start, end - 1 };
-    return true;
+    return between(o, "_text", "_end", out) ||
+           gs_kernel_extent(o->kernel, &out->start, &end);
 }
 
 /* ---- by variables, and learned ------------------------------------------- */

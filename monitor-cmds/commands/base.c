@@ -34,7 +34,8 @@ static void print_line(McOut *out, const char *name, const KtBaseRange *range,
 
 /* ---- what is said of a range --------------------------------------------- */
 
-static void put_image(const KtObjects *o, GString *to)
+static void put_image(const KtObjects *o, const KtBaseRange *range,
+                      GString *to)
 {
     uint64_t slide;
 
@@ -45,6 +46,9 @@ static void put_image(const KtObjects *o, GString *to)
                            gs_kernel_is_memory(o->kernel) ? "found in memory" :
                            "read from a file",
                            gs_kernel_symbols_from(o->kernel));
+    if (!range->last) {
+        g_string_append(to, ", end not known: no symbol _end");
+    }
 }
 
 static void put_pages(const KtObjects *o, GString *to)
@@ -57,12 +61,13 @@ static void put_pages(const KtObjects *o, GString *to)
     }
 }
 
-static char *note_of(const KtObjects *o, KtBaseId id)
+static char *note_of(const KtObjects *o, KtBaseId id,
+                     const KtBaseRange *range)
 {
     GString *to = g_string_new(NULL);
 
     if (id == KT_BASE_IMAGE) {
-        put_image(o, to);
+        put_image(o, range, to);
     } else if (id == KT_BASE_DIRECT) {
         g_string_append(to, "of physical 0 on");
     } else if (id == KT_BASE_PAGES) {
@@ -79,7 +84,8 @@ static void print_ranges(McOut *out, const KtObjects *o)
         const char *why;
         bool known = kt_base_range(o, i, &range, &why);
 
-        text = known ? note_of(o, i) : g_strconcat("not known: ", why, NULL);
+        text = known ? note_of(o, i, &range) :
+                       g_strconcat("not known: ", why, NULL);
         print_line(out, kt_base_name(i), known ? &range : NULL, text);
     }
 }

@@ -20,6 +20,21 @@ typedef struct KtSeam KtSeam;
 typedef struct KtResume KtResume;
 
 /**
+ * struct KtImage - what ka knows of the guest's hibernation image
+ * @section: (owned) what a VM snapshot would have had; NULL: unknown
+ * @wakes_at: code of the image that runs first
+ * @loads: (atomic) the guest is about to load it
+ *
+ * Changed while no vCPU executes, but for @loads and, of an unknown image,
+ * @wakes_at.
+ */
+typedef struct KtImage {
+    GByteArray *section;
+    uint64_t wakes_at;
+    bool loads;
+} KtImage;
+
+/**
  * struct KtCapture - all that capture knows of a VM
  * @boot: (atomic) NULL until the kernel is found
  * @seam: how QEMU calls us
@@ -32,6 +47,7 @@ typedef struct KtResume KtResume;
  * @applying: the tracer's thread was started
  * @resume: (atomic) NULL: no snapshot waits for its kernel
  * @stopped_looking: (atomic) the search for @resume's kernel failed
+ * @image: of the guest's hibernation, see hibernation.c
  * @types: (borrowed) types=FILE, NULL: not given
  * @fit: does it fit the running kernel?
  * @say: print a line on stderr; @said: (owned) the last one
@@ -55,6 +71,7 @@ struct KtCapture {
     bool applying;
     KtResume *resume;
     bool stopped_looking;
+    KtImage image;
     const GsTypesFile *types;
     KtTypesFit fit;
     void (*say)(const char *line);
@@ -130,6 +147,14 @@ void kt_capture_cancel_resume(KtCapture *c);
 /** kt_capture_clear_resume() - Drop the snapshot, if any, without a gap. Lock
  *  held or no vCPU executes. */
 void kt_capture_clear_resume(KtCapture *c);
+
+/* ---- hibernation --------------------------------------------------------- */
+
+/** kt_hibernation_step() - The guest has done @step. On the vCPU's thread. */
+void kt_hibernation_step(KtCapture *c, KtImageStep step);
+/** kt_hibernation_may_wake() - Return true if the block at @va may be the first
+ *  one after an image was loaded. Any thread, lock free. */
+bool kt_hibernation_may_wake(const KtCapture *c, uint64_t va);
 
 /* ---- access checks ------------------------------------------------------- */
 /*

@@ -399,6 +399,11 @@ static void on_kexec(void)
     qemu_plugin_request_exclusive(kt_capture_end_by_kexec, &capture);
 }
 
+static void on_image(KtImageStep step)
+{
+    kt_hibernation_step(&capture, step);
+}
+
 /* Before the first vCPU runs, nobody reads a set. The flush is last, so that
  * code is translated after the sites of removed points are gone. */
 static void on_points_changed(void *opaque, bool flush)
@@ -434,6 +439,7 @@ KtCapture *kt_capture_start(qemu_plugin_id_t id, const GsArch *arch,
     c->shared.tracer = t;
     c->shared.profile = profile;
     c->shared.kexec = on_kexec;
+    c->shared.image = on_image;
     c->arch = arch;
     c->finder = finder;
     c->lowest = finder ? kt_finder_lowest(finder) : UINT64_MAX;

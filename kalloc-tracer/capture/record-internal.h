@@ -129,8 +129,10 @@ KtRecordEnter kt_record_await_return, kt_record_enter_realloc;
 KtRecordReturn kt_record_return_alloc, kt_record_return_alloc_bulk,
     kt_record_return_realloc;
 KtRecordEnter kt_record_enter_destroy, kt_record_enter_module_drop,
-    kt_record_enter_bpf_add, kt_record_enter_kexec;
-KtRecordReturn kt_record_return_destroy, kt_record_return_module_add;
+    kt_record_enter_bpf_add, kt_record_enter_kexec,
+    kt_record_enter_image_load;
+KtRecordReturn kt_record_return_destroy, kt_record_return_module_add,
+    kt_record_return_image_save, kt_record_return_image_load;
 KtRecordEnter kt_record_enter_log;
 KtRecordReturn kt_record_return_log;
 KtRecordEnter kt_record_await_witness, kt_record_enter_thread,

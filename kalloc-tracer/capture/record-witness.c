@@ -131,8 +131,8 @@ void kt_record_return_clone(KtHookCall *m, const KtPendingCall *call,
 
 /* ---- code that comes and goes -------------------------------------------- */
 /*
- * Record: code that is loaded and unloaded. Modules, BPF programs, and another
- * kernel. On the vCPU's own thread.
+ * Record: code that is loaded and unloaded. Modules, BPF programs, another
+ * kernel, and hibernation images. On the vCPU's own thread.
  */
 
 static void record_moment(KtHookCall *m, KtMoment moment, uint64_t module_va)
@@ -177,6 +177,28 @@ void kt_record_enter_module_drop(KtHookCall *m, const KtHookRow *hook,
 void kt_record_enter_kexec(KtHookCall *m, const KtHookRow *hook, KtHookId id)
 {
     m->c->kexec();
+}
+
+/* swsusp_save() returns 0 if the image is complete. */
+void kt_record_return_image_save(KtHookCall *m, const KtPendingCall *call,
+                                 uint64_t result)
+{
+    if (!(result & UINT32_MAX)) {
+        m->c->image(KT_IMAGE_SAVED);
+    }
+}
+
+void kt_record_enter_image_load(KtHookCall *m, const KtHookRow *hook,
+                                KtHookId id)
+{
+    m->c->image(KT_IMAGE_LOADS);
+    kt_record_await_return(m, hook, id);
+}
+
+void kt_record_return_image_load(KtHookCall *m, const KtPendingCall *call,
+                                 uint64_t result)
+{
+    m->c->image(KT_IMAGE_NOT_LOADED);
 }
 
 void kt_record_return_module_add(KtHookCall *m, const KtPendingCall *call,

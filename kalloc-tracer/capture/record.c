@@ -66,6 +66,8 @@ bool kt_record_find_return(KtHookCall *m)
     ROW(MODULE_DROP, kt_record_enter_module_drop, NULL) \
     ROW(BPF_ADD, kt_record_enter_bpf_add, NULL) \
     ROW(KEXEC, kt_record_enter_kexec, NULL) \
+    ROW(IMAGE_SAVE, kt_record_await_return, kt_record_return_image_save) \
+    ROW(IMAGE_LOAD, kt_record_enter_image_load, kt_record_return_image_load) \
     ROW(SETUP, NULL, NULL) \
     ROW(CACHE_DESTROY, kt_record_enter_destroy, kt_record_return_destroy) \
     ROW(LOG, kt_record_enter_log, kt_record_return_log) \

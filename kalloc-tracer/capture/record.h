@@ -63,11 +63,19 @@ typedef struct KtBoot {
     uint64_t replaced[2];
 } KtBoot;
 
+/** enum KtImageStep - what the guest has done with its hibernation image */
+typedef enum KtImageStep {
+    KT_IMAGE_SAVED,         /* the image has the memory of now */
+    KT_IMAGE_LOADS,         /* it is about to replace all memory */
+    KT_IMAGE_NOT_LOADED,    /* it could not */
+} KtImageStep;
+
 /**
  * struct KtShared - what the callbacks of all vCPUs use
  * @profile: NULL for Linux
  * @kernel: the running kernel
  * @kexec: called if the kernel is about to start another one
+ * @image: called if the guest hibernates, or wakes
  * @moments: called when a module is loaded or unloaded
  * @access: NULL: no access is checked. Changed while no vCPU executes, or
  *         before the boot is published
@@ -82,6 +90,7 @@ typedef struct KtShared {
     KtCallPoints *points;
     KtCalls *watched;
     void (*kexec)(void);
+    void (*image)(KtImageStep step);
     KtMoments moments;
     KtAccessWatch *access;
     KtFreeDelay *delay;

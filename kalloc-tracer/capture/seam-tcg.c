@@ -14,6 +14,7 @@
  *                     a call point        -> kt_capture_on_point()
  *                     begin = return site -> kt_capture_on_return()
  *                     kernel unknown      -> kt_capture_on_unknown()
+ *                     an image's first    -> kt_capture_on_wake()
  *
  * Threads: both run on vCPU threads without the BQL, with a page locked, and
  * take no lock.
@@ -41,7 +42,8 @@ static bool want_block(uint64_t va, void *userdata)
         return c->finder && kt_capture_may_find(c, va);
     }
     points = kt_call_points_set(c->shared.points);
-    return kt_access_watch_wants(c, va) || kt_hooks_page(boot->hooks, va) ||
+    return kt_hibernation_may_wake(c, va) ||
+           kt_access_watch_wants(c, va) || kt_hooks_page(boot->hooks, va) ||
            (points && kt_point_set_page(points, va)) ||
            kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY) !=
                KT_RETURN_SITE_NONE;
@@ -161,6 +163,10 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         }
         return;
     }
+    if (kt_hibernation_may_wake(c, va) && n) {
+        add_callback(c, qemu_plugin_tb_get_insn(tb, 0), kt_capture_on_wake,
+                     QEMU_PLUGIN_CB_NO_REGS, (void *)c);
+    }
     site = kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY);
     if (site != KT_RETURN_SITE_NONE && n) {
         add_callback(c, qemu_plugin_tb_get_insn(tb, 0), kt_capture_on_return,
@@ -197,6 +203,7 @@ static void points_changed(KtCapture *c, bool added)
 const KtSeam kt_seam_tcg = {
     .accel = "tcg",
     .sees_accesses = true,
+    .wakes = true,
     .start = start,
     .update = update,
     .points_changed = points_changed,

@@ -24,6 +24,7 @@
  * struct KtSeam - how QEMU is asked to call us at addresses of code
  * @accel: name of the accelerator
  * @sees_accesses: each access to memory can be seen
+ * @wakes: the first code of a hibernation image calls kt_capture_on_wake()
  * @pauses: commands have to pause the VM, see kt_capture_pauses()
  * @start: register the callbacks; from kt_capture_start(). false: QEMU runs
  *         another accelerator
@@ -37,7 +38,7 @@
  */
 struct KtSeam {
     const char *accel;
-    bool sees_accesses, pauses;
+    bool sees_accesses, wakes, pauses;
     bool (*start)(KtCapture *c, qemu_plugin_id_t id);
     void (*update)(KtCapture *c);
     void (*points_changed)(KtCapture *c, bool added);
@@ -125,5 +126,8 @@ GS_HOT void kt_capture_on_returning(unsigned vcpu_index);
 /** kt_capture_on_unknown() - Code runs while the kernel is unknown. @udata: its
  *  address */
 void kt_capture_on_unknown(unsigned vcpu_index, void *udata);
+/** kt_capture_on_wake() - Code runs for which kt_hibernation_may_wake() was
+ *  true. */
+void kt_capture_on_wake(unsigned vcpu_index, void *udata);
 
 #endif /* KT_SEAM_H */

@@ -32,21 +32,29 @@ static void to_bytes(void *opaque, const void *buf, size_t len)
     }
 }
 
-static void on_save(struct qemu_plugin_vm_state *s, void *userdata)
+GByteArray *kt_vmstate_pack(KtCapture *c, KtTracer *t)
 {
-    const VmState *v = userdata;
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     GsStreamOut *writer = gs_stream_out_new(to_bytes, bytes);
     GsOut *p = gs_stream_out(writer);
 
+    kt_capture_sync_counters(c);
+    kt_snapshot_pack(t, p);
+    kt_capture_pack(c, p);
+    gs_stream_out_end(writer);
+    return bytes->len <= BYTES_MAX ? g_steal_pointer(&bytes) : NULL;
+}
+
+static void on_save(struct qemu_plugin_vm_state *s, void *userdata)
+{
+    const VmState *v = userdata;
+    g_autoptr(GByteArray) bytes = NULL;
+
     kt_capture_lock(v->capture);
     kt_capture_settle(v->capture);
-    kt_capture_sync_counters(v->capture);
-    kt_snapshot_pack(v->tracer, p);
-    kt_capture_pack(v->capture, p);
-    gs_stream_out_end(writer);
+    bytes = kt_vmstate_pack(v->capture, v->tracer);
     kt_capture_unlock(v->capture);
-    if (bytes->len > BYTES_MAX) {
+    if (!bytes) {
         qemu_plugin_vm_state_fail(s, "ka's section is larger than 1 GiB");
     } else {
         qemu_plugin_vm_state_put(s, bytes->data, bytes->len);
@@ -69,22 +77,29 @@ static GByteArray *read_all(struct qemu_plugin_vm_state *s)
     return g_steal_pointer(&bytes);
 }
 
-static bool load_locked(const VmState *v, const GByteArray *bytes,
+bool kt_vmstate_install(KtCapture *c, KtTracer *t, const GByteArray *bytes,
                         GError **errp)
 {
     GsBytes b = { bytes->data, bytes->len };
     g_autoptr(GsStreamIn) reader =
         gs_stream_in_new(gs_stream_from_bytes, &b, KT_SNAPSHOT_MAX_BYTES);
     GsBytes *u = gs_stream_in(reader);
-    g_autoptr(KtSnapshot) saved = kt_snapshot_unpack(v->tracer, u);
+    g_autoptr(KtSnapshot) saved = kt_snapshot_unpack(t, u);
     g_autoptr(GByteArray) rest = kt_capture_unpack(u);
 
     if (!gs_stream_in_end(reader, errp)) {
         return false;
     }
-    kt_capture_sync_counters(v->capture);
-    return kt_capture_install(v->capture, g_steal_pointer(&saved),
+    kt_capture_sync_counters(c);
+    return kt_capture_install(c, g_steal_pointer(&saved),
                               g_steal_pointer(&rest), errp);
+}
+
+void kt_vmstate_prepare(KtTracer *t)
+{
+    kt_log_save(t);
+    kt_calls_save(t);
+    kt_faults_save(t);
 }
 
 static void load(const VmState *v, struct qemu_plugin_vm_state *s)
@@ -96,11 +111,10 @@ static void load(const VmState *v, struct qemu_plugin_vm_state *s)
         qemu_plugin_vm_state_fail(s, "ka's section is larger than 1 GiB");
         return;
     }
-    kt_log_save(v->tracer);
-    kt_calls_save(v->tracer);
-    kt_faults_save(v->tracer);
+    kt_vmstate_prepare(v->tracer);
     kt_capture_lock(v->capture);
-    if (!load_locked(v, bytes, &err)) {
+    kt_capture_forget_image(v->capture);
+    if (!kt_vmstate_install(v->capture, v->tracer, bytes, &err)) {
         qemu_plugin_vm_state_fail(s, err->message);
     }
     kt_capture_unlock(v->capture);
@@ -116,6 +130,7 @@ static void on_load(struct qemu_plugin_vm_state *s, uint32_t version,
         return;
     }
     kt_capture_lock(v->capture);
+    kt_capture_forget_image(v->capture);
     kt_capture_sync_counters(v->capture);
     kt_capture_reset_unknown(v->capture);
     kt_capture_unlock(v->capture);

@@ -54,6 +54,7 @@ guest         test_forced_return        30  full     qemu-source qemu-aarch64
               qemu-riscv64 cross-arm64 cross-riscv64
 guest         test_from_file            30  full
 guest         test_gdb_helper           30  default
+guest         test_hibernate            30  full
 guest         test_hotplug              30  full
 guest         test_interrupts           30  full
 guest         test_kexec                30  full

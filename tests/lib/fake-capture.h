@@ -35,11 +35,14 @@
 #define IN_KREALLOC  0x3b
 #define ALLOC_INNER  (TEXT + 0xa00)
 #define FREE_INNER   (TEXT + 0xa20)
+#define IMAGE_SAVE   (TEXT + 0xa40)
+#define IMAGE_LOAD   (TEXT + 0xa60)
+#define IMAGE_WAKES  (TEXT + 0xa80)
 #define STATE   0x20            /* position of slab_state in .rodata */
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 26
+#define N_SYMBOLS 29
 
 /**
  * struct FakeCapture - a VM, its tracer and its capture

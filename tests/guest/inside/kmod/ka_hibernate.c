@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ka_hibernate: blocks that are kept while the guest hibernates. The parameter
+ * "go" takes:
+ *
+ *   some     frees half of the blocks
+ *   again    frees one of these once more, which is an error
+ *   rest     frees the others, and the area of vmalloc()
+ *
+ * Addresses are printed: ka_hibernate: first=ADDRESS again=ADDRESS
+ */
+#include <linux/moduleparam.h>
+#include <linux/vmalloc.h>
+
+#include "ka_kmod.h"
+
+#define N 100
+
+static void *block[N];
+static void *area;
+
+static KA_SITE void hibernate_take(void)
+{
+    static const unsigned int sizes[] = { 24, 100, 200, 700, 3000 };
+    unsigned int i;
+
+    for (i = 0; i < N; i++) {
+        block[i] = kzalloc(sizes[i % ARRAY_SIZE(sizes)], GFP_KERNEL);
+    }
+    area = vmalloc(20000);
+}
+
+static KA_SITE void hibernate_free(unsigned int from, unsigned int to)
+{
+    unsigned int i;
+
+    for (i = from; i < to; i++) {
+        kfree(block[i]);
+    }
+}
+
+static int go(const char *what, const struct kernel_param *p)
+{
+    if (sysfs_streq(what, "some")) {
+        hibernate_free(0, N / 2);
+    } else if (sysfs_streq(what, "again")) {
+        hibernate_free(7, 8);
+    } else if (sysfs_streq(what, "rest")) {
+        hibernate_free(N / 2, N);
+        vfree(area);
+    } else {
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static const struct kernel_param_ops ops = { .set = go };
+
+module_param_cb(go, &ops, NULL, 0200);
+
+static int __init hibernate_init(void)
+{
+    hibernate_take();
+    pr_info("ka_hibernate: first=%px again=%px\n", block[0], block[7]);
+    return 0;
+}
+
+static void __exit hibernate_exit(void)
+{
+}
+
+KA_MODULE(hibernate_init, hibernate_exit,
+          "blocks that are kept while the guest hibernates");

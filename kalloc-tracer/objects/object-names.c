@@ -102,12 +102,19 @@ static bool is_char(const char *type)
     return !strcmp(type, "char") || !strcmp(type, "unsigned char");
 }
 
+static const char *without_const(const char *type)
+{
+    size_t n = strlen("const ");
+
+    return strncmp(type, "const ", n) ? type : type + n;
+}
+
 bool kt_pointer_name(const KtObjects *o, const char *ctype, uint64_t va,
                      char *name)
 {
     g_autofree char *type = NULL;
 
-    ctype += g_str_has_prefix(ctype, "const ") ? strlen("const ") : 0;
+    ctype = without_const(ctype);
     *name = 0;
     if (!va || !o->kernel || !o->vm || !g_str_has_suffix(ctype, " *")) {
         return false;

@@ -18,6 +18,7 @@
 #include "kalloc-tracer/api/kt-event.h"
 #include "kalloc-tracer/api/kt-faults.h"
 #include "kalloc-tracer/api/kt-files.h"
+#include "kalloc-tracer/api/kt-goto.h"
 #include "kalloc-tracer/api/kt-journal.h"
 #include "kalloc-tracer/api/kt-leak.h"
 #include "kalloc-tracer/api/kt-log.h"

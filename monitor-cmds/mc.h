@@ -35,6 +35,7 @@ typedef KtHookStatus McHookStatus;
  *           Commands that change the tracer are refused
  * @rr: (nullable) "record" or "replay": what QEMU does with this run. Only
  *      commands of a script may change what the guest does then
+ * @go: (nullable) how to go to events of a replay
  * @in_script: the command is one of a script
  * @until_us: time up to which the journal was read; UINT64_MAX: all of it
  * @symbols_later: the line is only parsed, before the kernel is known: accept
@@ -56,6 +57,7 @@ typedef struct McContext {
     const KtVm *vm;
     const char *journal;
     const char *rr;
+    KtGoto *go;
     bool in_script;
     uint64_t until_us;
     bool symbols_later;

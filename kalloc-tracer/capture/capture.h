@@ -182,6 +182,10 @@ bool kt_capture_pauses(const KtCapture *c);
  *  to the tracer's counters. Lock held. */
 void kt_capture_sync_counters(KtCapture *c);
 
+/** kt_capture_stop_replay() - Let the VM, a replay, stop at events. Call before
+ *  the VM runs. @journal: (borrowed) of the recorded run */
+KtGoto kt_capture_stop_replay(KtCapture *c, const char *journal);
+
 /** kt_capture_settle() - If the VM has stopped, decide what waits for guest
  *  time to pass: accesses that are to be verified. Call before questions and
  *  before kt_snapshot_pack(). Lock held. */

@@ -68,6 +68,10 @@ void kt_delay_free_done(KtHookCall *m, uint64_t va);
  *  Only if frees are delayed. */
 void kt_delay_free_drop(KtHookCall *m, uint64_t cache_va);
 
+/** kt_replay_stop_count() - Count an event that was pushed: the VM may have to
+ *  stop at it (replay-stop.c). */
+void kt_replay_stop_count(KtReplayStop *s, const KtEvent *ev);
+
 /** kt_record_push() - Push @m->ev, which kt_record_complete() has filled. If
  *  the call came through a wrapper, the event names the wrapper. */
 static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
@@ -80,6 +84,9 @@ static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
         kt_access_watch_push(m);
     } else {
         kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
+    }
+    if (G_UNLIKELY(m->c->stop)) {
+        kt_replay_stop_count(m->c->stop, &m->ev);
     }
 }
 

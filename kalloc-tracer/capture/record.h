@@ -36,6 +36,9 @@
 /** struct KtFreeDelay - what delayed frees need, see capture-internal.h */
 typedef struct KtFreeDelay KtFreeDelay;
 
+/** struct KtReplayStop - where a replay stops, see replay-stop.h */
+typedef struct KtReplayStop KtReplayStop;
+
 /** struct KtAccessWatch - what access checks watch, see capture-internal.h */
 typedef struct KtAccessWatch KtAccessWatch;
 
@@ -80,6 +83,8 @@ typedef enum KtImageStep {
  * @access: NULL: no access is checked. Changed while no vCPU executes, or
  *         before the boot is published
  * @delay: NULL: frees are not delayed. Changed likewise
+ * @stop: NULL: this is no replay that can stop at events. Set before the VM
+ *        runs
  */
 typedef struct KtShared {
     KtTracer *tracer;
@@ -94,6 +99,7 @@ typedef struct KtShared {
     KtMoments moments;
     KtAccessWatch *access;
     KtFreeDelay *delay;
+    KtReplayStop *stop;
 } KtShared;
 
 /**

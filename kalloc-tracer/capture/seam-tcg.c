@@ -21,6 +21,7 @@
  */
 #include "kalloc-tracer/capture/seam.h"
 
+#include "kalloc-tracer/capture/replay-stop.h"
 #include "kalloc-tracer/kernel/guest-learn.h"
 #include "kalloc-tracer/kernel/kernel-finder.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -75,6 +76,19 @@ static void add_callback(const KtCapture *c, struct qemu_plugin_insn *insn,
     kt_tracer_count(c->shared.tracer, KT_CNT_COST_CALLBACKS, 1);
 }
 
+/* Add a callback that can make events, at which a replay may have to stop. */
+static void add_hook(const KtCapture *c, struct qemu_plugin_insn *insn,
+                     qemu_plugin_vcpu_udata_cb_t fn,
+                     enum qemu_plugin_cb_flags flags, void *udata)
+{
+    if (G_UNLIKELY(c->shared.stop)) {
+        kt_replay_stop_wrap(c->shared.stop, qemu_plugin_insn_vaddr(insn), &fn,
+                            &udata);
+        flags = QEMU_PLUGIN_CB_RW_REGS_PC;
+    }
+    add_callback(c, insn, fn, flags, udata);
+}
+
 /* Return what a callback does with registers. A call of a hook may be made to
  * free another block; one of a call point, to return at once. */
 static enum qemu_plugin_cb_flags registers(const KtCapture *c,
@@ -95,8 +109,8 @@ static void hook_site(const KtCapture *c, const KtBoot *boot, uint64_t va,
 
     for (unsigned i = 0; (site = kt_hooks_site(boot->hooks, i)); i++) {
         if (site->va == va) {
-            add_callback(c, insn, kt_capture_on_site, QEMU_PLUGIN_CB_R_REGS,
-                         kt_pack(i, left));
+            add_hook(c, insn, kt_capture_on_site, QEMU_PLUGIN_CB_R_REGS,
+                     kt_pack(i, left));
         }
     }
 }
@@ -117,16 +131,16 @@ static void hook_instruction(const KtCapture *c, const KtBoot *boot,
         id = (KtHookId) { 0 };
     }
     if (point) {
-        add_callback(c, insn,
-                     is_trap(c, insn) ? kt_capture_on_trapped_point :
-                                        kt_capture_on_point,
-                     registers(c, boot, id, point),
-                     kt_pack(kt_pack_point(point, id), left));
+        add_hook(c, insn,
+                 is_trap(c, insn) ? kt_capture_on_trapped_point :
+                                    kt_capture_on_point,
+                 registers(c, boot, id, point),
+                 kt_pack(kt_pack_point(point, id), left));
     } else if (id.v) {
-        add_callback(c, insn,
-                     is_trap(c, insn) ? kt_capture_on_trapped_entry :
-                                        kt_capture_on_entry,
-                     registers(c, boot, id, NULL), kt_pack(id.v, left));
+        add_hook(c, insn,
+                 is_trap(c, insn) ? kt_capture_on_trapped_entry :
+                                    kt_capture_on_entry,
+                 registers(c, boot, id, NULL), kt_pack(id.v, left));
     }
 }
 
@@ -169,8 +183,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     }
     site = kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY);
     if (site != KT_RETURN_SITE_NONE && n) {
-        add_callback(c, qemu_plugin_tb_get_insn(tb, 0), kt_capture_on_return,
-                     QEMU_PLUGIN_CB_R_REGS, kt_pack(site, n));
+        add_hook(c, qemu_plugin_tb_get_insn(tb, 0), kt_capture_on_return,
+                 QEMU_PLUGIN_CB_R_REGS, kt_pack(site, n));
     }
     hook_entries(c, boot, tb, n);
     if (kt_access_watch_wants(c, va)) {

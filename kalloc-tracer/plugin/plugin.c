@@ -38,6 +38,7 @@ typedef struct Plugin {
     KtScriptJobs *script;       /* NULL: there is none */
     McReporter *reporter;       /* NULL: errors are not reported */
     const char *rr;             /* "record", "replay"; NULL: neither */
+    KtGoto go;                  /* .journal NULL: to no events */
 } Plugin;
 
 /* Most bytes of call records: a copy of them all has a length of 32 bits. */
@@ -122,6 +123,7 @@ static McContext context_locked(Plugin *p, char **why)
         .hook = hook_row,
         .hook_opaque = p,
         .rr = p->rr,
+        .go = p->go.journal ? &p->go : NULL,
     };
 
     kt_capture_sync_counters(p->capture);
@@ -508,6 +510,9 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
     kt_tracer_on_second(p->tracer, on_second, p);
     p->capture = kt_capture_start(id, arch, p->tracer, p->finder,
                                   p->given.profile, n_cpus, o->pages);
+    if (o->recording && !g_strcmp0(p->rr, "replay")) {
+        p->go = kt_capture_stop_replay(p->capture, o->recording);
+    }
     kt_calls_configure(p->tracer, MIN(o->calls, CALLS_MAX), n_cpus);
     kt_capture_set_types(p->capture, types, warn);
     kt_capture_set_log(p->capture, o->log);

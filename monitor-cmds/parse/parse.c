@@ -63,6 +63,12 @@ static bool read_name(McArgs *args, const char *word, GError **errp)
     return true;
 }
 
+/* The command reads args->words itself. */
+static bool read_word(McArgs *args, const char *word, GError **errp)
+{
+    return true;
+}
+
 static bool read_topic(McArgs *args, const char *word, GError **errp)
 {
     g_autofree char *group = mc_command_group(word);
@@ -101,6 +107,7 @@ static const ArgKind arg_kinds[] = {
     { "sizes", mc_set_size },
     { "name", read_name },
     { "topic", read_topic, .pair = true },
+    { "word", read_word },
 };
 /* clang-format on */
 

@@ -383,11 +383,56 @@ static bool greet_step(const Peer *p, unsigned seconds, GError **error)
     return message && json_object_has_member(message, "QMP");
 }
 
-static int ask(Peer *p, const char *line, char **answer)
+static int ask_line(const Peer *p, const char *line, char **answer)
 {
     g_autofree char *command = command_line(line);
     g_autoptr(GError) error = NULL;
+    JsonObject *got = send_line(p, command) ? next(p, "return", &error) : NULL;
+
+    return got && json_object_has_member(got, "return") ?
+           take_answer(p, ka_json_text(got, "return"), answer) :
+           print_error(p, got, error);
+}
+
+/* Return true if the answer is that of ka goto, and the VM has to be continued
+ * to get there. */
+static bool is_ahead(const char *line, const char *answer)
+{
+    return g_str_has_prefix(line, "goto ") && answer &&
+           strstr(last_line(answer), " ahead: continue");
+}
+
+/* Continue the VM, and wait until it stops. */
+static int go_on(const Peer *p)
+{
+    g_autoptr(GError) error = NULL;
+    JsonObject *got = send_line(p, "{\"execute\":\"cont\"}\n") ?
+                          next(p, "return", &error) : NULL;
+
+    if (!got || !json_object_has_member(got, "return")) {
+        return print_error(p, got, error);
+    }
+    do {
+        got = next(p, "event", &error);
+    } while (got && g_strcmp0(ka_json_text(got, "event"), "STOP"));
+    return got ? KA_ANSWERED : print_error(p, NULL, error);
+}
+
+/* The answer is that of ka goto at the place, with the same options. */
+static int go_there(const Peer *p, const char *line, char **answer)
+{
+    int rc = go_on(p);
+
+    g_clear_pointer(answer, g_free);
+    return rc ? rc : ask_line(p, strstr(line, " -j") ? "goto -j" : "goto",
+                              answer);
+}
+
+static int ask(Peer *p, const char *line, char **answer)
+{
+    g_autoptr(GError) error = NULL;
     JsonObject *got;
+    int rc;
 
     if (!in_time(p, greet_step, &error)) {
         return fail_to_greet(p, error);
@@ -400,10 +445,9 @@ static int ask(Peer *p, const char *line, char **answer)
     if (!got || !json_object_has_member(got, "return")) {
         return print_error(p, got, error);
     }
-    got = send_line(p, command) ? next(p, "return", &error) : NULL;
-    return got && json_object_has_member(got, "return") ?
-           take_answer(p, ka_json_text(got, "return"), answer) :
-           print_error(p, got, error);
+    rc = ask_line(p, line, answer);
+    return rc == KA_ANSWERED && is_ahead(line, *answer) ?
+               go_there(p, line, answer) : rc;
 }
 
 int ka_query_vm(const char *path, const char *line, bool quiet, char **answer)

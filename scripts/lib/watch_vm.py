@@ -6,9 +6,11 @@ This process becomes QEMU, which pauses the VM instead of ending. A second
 process, which has its own QMP connection, says why the VM is paused, or ends
 QEMU after a poweroff or a reboot.
 
-usage: watch_vm.py [--replay] KA QMP-SOCKET QEMU [ARGUMENT]...
+usage: watch_vm.py [--replay] [--goto PLACE] KA QMP-SOCKET QEMU [ARGUMENT]...
 
 --replay: the VM stays, whatever ended the recorded run.
+--goto: the VM, which is paused at its start, goes to this event of its
+recording first.
 """
 import contextlib
 import os
@@ -70,6 +72,17 @@ class Watcher:
         return 'the guest has reset itself without a panic or a reboot (a ' \
                'triple fault?)'
 
+    def go(self, place):
+        """Go to a place; see docs/time-travel.md."""
+        answer = self.monitor('ka goto ' + place)
+        if ' ahead: continue' in answer:
+            self.qmp.cmd('cont')
+            self.qmp.wait_event('STOP', None)
+            answer = self.monitor('ka goto')
+        for line in answer.splitlines():
+            say(line)
+        say('the VM is paused; ' + self.how)
+
     def next_event(self):
         while not self.qmp.events:
             self.qmp.read_event()
@@ -98,8 +111,10 @@ class Watcher:
 
 
 def main():
-    replay = sys.argv[1] == '--replay'
-    ka, path, qemu, *args = sys.argv[1 + replay:]
+    args = sys.argv[1:]
+    replay = args[0] == '--replay' and bool(args.pop(0))
+    place = args[0] == '--goto' and args.pop(0) and args.pop(0)
+    ka, path, qemu, *args = args
     ours, theirs = socket.socketpair()
     pid = os.getpid()
     if not os.fork():
@@ -112,7 +127,10 @@ def main():
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         os.dup2(0, 1)
         with contextlib.suppress(GuestError, OSError):
-            Watcher(ours, ka, path, pid, replay).watch()
+            watcher = Watcher(ours, ka, path, pid, replay)
+            if place:
+                watcher.go(place)
+            watcher.watch()
         os._exit(0)
     os.wait()
     ours.close()

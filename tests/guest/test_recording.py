@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A replay is the recorded run: the console, the journal's events and the
 listings are the same, byte for byte, from a copy of the folder. A folder that
-cannot be used is one line. Oracle: the recorded run itself.
+cannot be used is one line. `ka goto` reaches events of the run: the registers,
+the task and the block are what the journal says. Oracle: the recorded run.
 
 usage: test_recording.py [--short] [--kernel K]...
 """
 import contextlib
 import json
 import os
+import random
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +23,7 @@ from lib.tap import Tap
 from scripts.lib.arches import ARCHES
 from scripts.lib.guest import RUN
 from scripts.lib.prepared import kernel_arch, paths
+from scripts.lib.qmp import Qmp
 
 KERNELS = '6.12', 'arm64-6.12', '6.1'
 KA = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
@@ -133,6 +137,116 @@ def check_replay(kernel, folder):
     return at
 
 
+# --- go to events ------------------------------------------------------------
+
+# Functions that allocate, or free, one block, and nothing on behalf of others.
+ONE = re.compile(r'(__kmalloc|kmem_cache_alloc(_lru|_node)?)_noprof$|'
+                 r'__kmalloc_cache_noprof$|(kfree|kmem_cache_free)$')
+PC = {'x86_64': 'RIP', 'aarch64': 'PC'}
+RESULT = {'x86_64': 'RAX', 'aarch64': 'X00'}
+ARGUMENTS = {'x86_64': {'kfree': 'RDI', 'kmem_cache_free': 'RSI'},
+             'aarch64': {'kfree': 'X00', 'kmem_cache_free': 'X01'}}
+
+
+def rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def events_of(journal):
+    """The events that count, so that event N is at N - 1."""
+    return [row for row in rows(ka('-f', journal, 'events', '-j', '-n', '0'))
+            if row['type'] == 'event' and row['kind'] not in
+            ('gap', 'access')]
+
+
+def registers(run):
+    qmp = Qmp(f'{run.sockets}/qmp.sock', TIMEOUT)
+    text = qmp.cmd('human-monitor-command',
+                   {'command-line': 'info registers'})
+    qmp.close()
+    return {name: int(value, 16) for name, value in
+            re.findall(r'\b([A-Z]\w\w?) *=([0-9a-f]{16})\b', text)}
+
+
+def compare_registers(arch, run, event):
+    """At a free the VM is at the function's entry, with the argument; at an
+    allocation at the return address, with the result."""
+    regs = registers(run)
+    pc, va = regs[PC[arch]], int(event['va'], 16)
+    if event['kind'] == 'free':
+        name = event['hook']
+        entry = rows(ka('-q', f'{run.sockets}/qmp.sock', 'whatis', name,
+                        '-j'))[0]['va']
+        assert pc == int(entry, 16), (event, hex(pc), entry)
+        assert regs[ARGUMENTS[arch][name]] == va, (event, regs)
+    else:
+        assert pc == int(event['stack'][0], 16), (event, hex(pc))
+        assert regs[RESULT[arch]] == va, (event, regs)
+
+
+def compare_block(run, event):
+    row = rows(ka('-q', f'{run.sockets}/qmp.sock', 'show', event['va'], '-n',
+                  '0', '-j', '-v'))[0]
+    life = event['kind']
+    assert row['type'] == 'block', (event, row)
+    assert row['state'] == ('A' if life == 'alloc' else 'F'), (event, row)
+    assert (row[life + '_us'], row[life]) == (event['us'], event['stack']), \
+        (event, row)
+
+
+def is_here(run, number, event, answer):
+    """The answer of ka goto is the event and the place."""
+    said, place = answer
+    assert said == event, (said, event)
+    assert (place['event'], place['now']) == (number, number), place
+    here = rows(ka('-q', f'{run.sockets}/qmp.sock', 'goto', '-j'))
+    assert here == answer, (here, answer)
+
+
+def check_goto(kernel, folder, at, n):
+    """Go to N random events, in the order of time, then to the end: a replay
+    that stopped is no other run."""
+    arch = kernel_arch(kernel)
+    events = events_of(os.path.join(at, 'journal'))
+    which = [i for i, e in enumerate(events) if ONE.match(e['hook'])]
+    chosen = sorted(random.Random(1).sample(which, n))
+    first = chosen[0] + 1
+    journal = os.path.join(folder, 'stopped')
+    with Run(folder, 'goto', '--replay', at, '--journal', journal, '--goto',
+             f'event {first}') as run:
+        run.until(lambda: f'event {first} of {len(events)}: the VM is here'
+                  in run.text())
+        for i in chosen:
+            answer = rows(ka('-q', f'{run.sockets}/qmp.sock', 'goto', 'event',
+                             str(i + 1), '-j'))
+            is_here(run, i + 1, events[i], answer)
+            compare_registers(arch, run, events[i])
+            compare_block(run, events[i])
+        refused_places(run, at, len(events), chosen)
+        Qmp(f'{run.sockets}/qmp.sock', TIMEOUT).cmd('cont')
+        same_at_the_end(kernel, run, os.path.join(at, 'journal'))
+        run.proc.send_signal(signal.SIGTERM)
+        run.ended()
+    compare_journals(os.path.join(at, 'journal'), journal)
+
+
+def refused_places(run, at, last, chosen):
+    for text, *words in (
+            (f"event 1 is behind: the replay has made {chosen[-1] + 1}. Begin "
+             f"another one: ka-run --replay {at} --goto 'event 1'",
+             'event', '1'),
+            (f'the recording has no such event; it has {last}', 'event',
+             str(last + 1)),
+            ('the recording has no error 1', 'error', '1'),
+            ('no block was asked for', 'next'),
+            ('places are <va> alloc|free', 'ffff888000000000')):
+        done = subprocess.run(
+            [KA, '-q', f'{run.sockets}/qmp.sock', 'goto', *words], text=True,
+            capture_output=True, timeout=TIMEOUT, check=False)
+        assert done.returncode == 1, done
+        assert text in done.stdout and done.stdout.count('\n') == 1, done
+
+
 # --- folders that cannot be used ---------------------------------------------
 
 def refused(text, *options):
@@ -239,6 +353,9 @@ def check(kernel, short):
         at = None
         with tap.test(f'{kernel}: the replay of a moved recording is equal'):
             at = check_replay(kernel, folder)
+        if at:
+            with tap.test(f'{kernel}: ka goto reaches events'):
+                check_goto(kernel, folder, at, 8 if short else 60)
         if at and kernel == KERNELS[0]:
             with tap.test('a folder that cannot be used is one line'):
                 check_refusals(at)

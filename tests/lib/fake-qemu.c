@@ -7,6 +7,7 @@
 
 #include "kalloc-tracer/capture/capture-internal.h"
 #include "kalloc-tracer/capture/capture.h"
+#include "kalloc-tracer/capture/replay-stop.h"
 
 #define PAGE 4096u
 #define TRAP 0xcc
@@ -142,6 +143,7 @@ void test_qemu_end(void)
     g_aligned_free(c->vcpu);
     kt_return_sites_free(c->shared.sites);
     kt_pending_calls_free(c->shared.calls);
+    kt_replay_stop_free(c->shared.stop);
     g_mutex_clear(&c->lock);
     memset(c, 0, sizeof(*c));
     kt_finder_free(qemu.finder);
@@ -407,6 +409,7 @@ void qemu_plugin_set_pc(uint64_t vaddr)
 {
     g_assert_cmpint(qemu.flags, ==, QEMU_PLUGIN_CB_RW_REGS_PC);
     qemu.pc = vaddr;
+    qemu.ns -= 1000;            /* the instruction has not run */
     longjmp(qemu.left, 1);
 }
 

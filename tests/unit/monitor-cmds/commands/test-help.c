@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kalloc-tracer/access/arming.h"
+#include "tests/lib/journal-files.h"
 #include "tests/lib/slab-guest.h"
 #include "tests/lib/test-main.h"
 #include "monitor-cmds/commands/commands.h"
@@ -335,6 +336,26 @@ static void check_events(TestWorld *w, GHashTable *seen)
     check_lines(got->str, seen);
 }
 
+static KtEventPlace first_event(void *opaque)
+{
+    return (KtEventPlace) { .event = 1 };
+}
+
+/* Rows of ka goto. */
+static void check_goto(GHashTable *seen)
+{
+    JournalPath *path = new_path();
+    g_autoptr(TestWorld) w = test_world_new("");
+    KtGoto go = { .journal = path, .now = first_event };
+    g_autofree char *said = NULL;
+
+    test_world_free(test_world_new_at("alloc va=1000 size=10 us=1\n", path));
+    test_world_context(w)->go = &go;
+    said = test_world_run(w, "goto -j", NULL);
+    check_lines(said, seen);
+    remove_path(path);
+}
+
 /* Rows of ka slab check. */
 static void check_slabs(GHashTable *seen)
 {
@@ -387,6 +408,7 @@ TEST(test_objects, "/help/objects-are-told-of")
 
     check_lines(stat, seen);
     check_events(w, seen);
+    check_goto(seen);
     check_slabs(seen);
     check_access(seen);
     check_cases(seen);
@@ -405,10 +427,10 @@ static void check_complete(const char *line, const char *expected)
 
 TEST(test_complete, "/help/completion")
 {
-    check_complete("", "show alloc free error events whatis map task files "
-                   "mod base struct cache slab regs stack bt symbols top mark "
-                   "diff export report leak refs type log calls trace access "
-                   "fault stat on off clear check help");
+    check_complete("", "show alloc free error events goto whatis map task "
+                   "files mod base struct cache slab regs stack bt symbols top "
+                   "mark diff export report leak refs type log calls trace "
+                   "access fault stat on off clear check help");
     check_complete(NULL, "");
     check_complete("s", "show struct slab stack symbols stat");
     check_complete("sh", "show");

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A replay on the fake QEMU stops at the event that was asked for: before the
+ * instruction that made it, with the event in the map, once. What is counted,
+ * and what is not.
+ */
+#include "tests/lib/fake-capture.h"
+#include "tests/lib/test-main.h"
+#include "kalloc-tracer/capture/capture-internal.h"
+#include "kalloc-tracer/tracer/tracer.h"
+
+static void check_now(const KtGoto *go, uint64_t event)
+{
+    KtEventPlace now = go->now(go->opaque);
+
+    g_assert_cmpuint(now.event, ==, event);
+    g_assert_cmpuint(now.access, ==, 0);
+}
+
+CAPTURE_TEST(stops_at_a_free, "/replay-stop/stops-at-a-free")
+{
+    KtGoto go = kt_capture_stop_replay(w->capture, "journal");
+
+    test_qemu_run(START);
+    go.stop_at(go.opaque, (KtEventPlace) { .event = 2 });
+    run_kmalloc(w, BLOCK);
+    check_now(&go, 1);
+    g_assert_cmpuint(test_qemu_stops(), ==, 0);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(test_qemu_stops(), ==, 1);
+    g_assert_cmphex(test_qemu_left(), ==, KFREE);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 0);
+    check_now(&go, 2);
+    /* the VM goes on: the same entry is no second free */
+    run_kfree(w, BLOCK);
+    g_assert_cmphex(test_qemu_left(), ==, 0);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    check_now(&go, 2);
+    run_kmalloc(w, BLOCK);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(test_qemu_stops(), ==, 1);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    check_now(&go, 4);
+}
+
+CAPTURE_TEST(stops_at_an_allocation, "/replay-stop/stops-at-an-allocation")
+{
+    KtGoto go = kt_capture_stop_replay(w->capture, "journal");
+
+    test_qemu_run(START);
+    go.stop_at(go.opaque, (KtEventPlace) { .event = 1 });
+    enter_kmalloc(w, 0);
+    g_assert_cmpuint(test_qemu_stops(), ==, 0);
+    leave_kmalloc(w, 0, BLOCK);
+    g_assert_cmpuint(test_qemu_stops(), ==, 1);
+    g_assert_cmphex(test_qemu_left(), ==, CALLER);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    leave_kmalloc(w, 0, BLOCK);
+    g_assert_cmphex(test_qemu_left(), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_RETURN_FOREIGN), ==, 0);
+    check_now(&go, 1);
+}
+
+/* Commands make gaps, which the recorded run does not have. */
+CAPTURE_TEST(gaps_do_not_count, "/replay-stop/gaps-do-not-count")
+{
+    KtGoto go = kt_capture_stop_replay(w->capture, "journal");
+
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    kt_tracer_set_enabled(w->t, false);
+    kt_tracer_set_enabled(w->t, true);
+    check_now(&go, 1);
+    run_kmalloc(w, BLOCK + 64);
+    check_now(&go, 2);
+    g_assert_cmpuint(test_qemu_stops(), ==, 0);
+}
+
+TEST(places_have_an_order, "/replay-stop/places-have-an-order")
+{
+    static const uint8_t kinds[] = {
+        KT_EV_ALLOC, KT_EV_ACCESS, KT_EV_GAP, KT_EV_ACCESS, KT_EV_FREE
+    };
+    static const KtEventPlace places[] = {
+        { 1, 0 }, { 1, 1 }, { 1, 1 }, { 1, 2 }, { 2, 0 }
+    };
+    KtEventPlace p = { 0 };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        KtEventPlace before = p;
+
+        kt_event_place_step(&p, &(KtEvent) { .kind = kinds[i] });
+        g_assert_cmpint(kt_event_place_compare(p, places[i]), ==, 0);
+        g_assert_cmpint(kt_event_place_compare(before, p), ==,
+                        kinds[i] == KT_EV_GAP ? 0 : -1);
+    }
+}

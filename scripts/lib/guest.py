@@ -58,6 +58,7 @@ class Guest:
     qemu     more QEMU arguments; options: more ka-run options
     timeout  seconds, for everything that does not have its own timeout
     build    build folder of another tracer (default: that of this tree)
+    accel    'tcg', 'kvm' or 'auto'
     ends_with_us  kill QEMU when the thread that started it ends in any way
     argv     function: folder of the guest -> a command line of QEMU with the
              sockets of ka-run there, which replaces ka-run
@@ -68,7 +69,7 @@ class Guest:
                  end='wait', share=None, out=None, kaslr=True, mem='1G',
                  plugin_opts=None, qemu=(), options=(), timeout=120,
                  name='guest', arch=None, build=None, console='socket',
-                 ends_with_us=False, argv=None):
+                 ends_with_us=False, argv=None, accel='tcg'):
         self.timeout, self.name, self.out = timeout, name, out
         self._env = {**os.environ, **({'KA_BUILD': build} if build else {})}
         self.arch = ARCHES[arch or kernel_arch(kernel)]
@@ -83,7 +84,7 @@ class Guest:
         self._boots = not {'-loadvm', '-incoming'} & set(qemu)
         self._args = [RUN, '--dir', self.dir, '--kernel', kernel,
                       '--smp', str(smp), '--mem', mem, '--panic', 'exit',
-                      *options]
+                      '--accel', accel, *options]
         self._flag('--stock', stock)
         self._flag('--no-plugin', not plugin and not stock)
         self._flag('--no-kaslr', not kaslr)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A command line of QEMU, changed so that it runs under the tracer: without
-KVM, and with the plugin."""
+"""A command line of QEMU, changed so that it runs under the tracer: with the
+plugin, and without KVM unless it is wanted."""
 import collections
 import os
 import re
@@ -60,9 +60,7 @@ def split(value):
 
 
 def accel(option):
-    kept = [a for a in split(option.value)[0].removeprefix('accel=').split(':')
-            if a not in HARDWARE]
-    return option.words if kept else []
+    return [] if HARDWARE.issuperset(accels(option)) else option.words
 
 
 def machine(option):
@@ -117,8 +115,6 @@ def without_kvm(option, arch):
     """Return the words of an option as they are without KVM."""
     if option.name in ('enable-kvm', 'no-kvm', 'no-kvm-irqchip'):
         return []
-    if option.name.startswith('xen-'):
-        raise CannotRun(f'{option.words[0]} needs Xen')
     if option.value is None or LISTS.search(option.value):
         return option.words
     if option.name == 'accel':
@@ -129,10 +125,36 @@ def without_kvm(option, arch):
         return cpu(option, arch)
     if option.name == 'readconfig':
         return readconfig(option)
-    if option.name == 'object' and KVM_OBJECTS.match(option.value):
+    return option.words
+
+
+def check(option):
+    """Refuse what cannot be traced with any accelerator."""
+    if option.name.startswith('xen-'):
+        raise CannotRun(f'{option.words[0]} needs Xen')
+    if option.name == 'object' and KVM_OBJECTS.match(option.value or ''):
         raise CannotRun(f'-object {split(option.value)[0]} needs KVM: the '
                         'memory of such a guest cannot be read')
-    return option.words
+
+
+def accels(option):
+    """Return the accelerators that an option asks for."""
+    if option.name == 'enable-kvm':
+        return ['kvm']
+    if option.value is None:
+        return []
+    if option.name == 'accel':
+        return split(option.value)[0].removeprefix('accel=').split(':')
+    if option.name in ('machine', 'M'):
+        return [a for part in split(option.value) if part.startswith('accel=')
+                for a in part.removeprefix('accel=').split(':')]
+    if option.name == 'readconfig':
+        return [a for _, names in config_accels(option.value) for a in names]
+    return []
+
+
+def asks_for_kvm(words):
+    return any('kvm' in accels(o) for o in options(words))
 
 
 def has_machine(found):
@@ -149,19 +171,26 @@ def only_asks(found):
                                   LISTS.search(o.value)) for o in found)
 
 
+def has_guest(words):
+    found = list(options(words))
+    return not only_asks(found) and has_machine(found)
+
+
 def has_tracer(found, plugin):
     file = os.path.basename(plugin)
     return any(o.name == 'plugin' and o.value and os.path.basename(
         split(o.value)[0].removeprefix('file=')) == file for o in found)
 
 
-def rewrite(words, arch, plugin=None, plugin_options=()):
+def rewrite(words, arch, plugin=None, plugin_options=(), kvm=False):
     """Return the words for a QEMU that has the tracer. PLUGIN: its file, or
-    None to leave it out."""
+    None to leave it out. KVM: leave it in."""
     found = list(options(words))
-    out = [w for o in found for w in without_kvm(o, arch)]
-    if plugin and not only_asks(found) and has_machine(found) and \
-            not has_tracer(found, plugin):
+    for option in found:
+        check(option)
+    out = [w for o in found
+           for w in (o.words if kvm else without_kvm(o, arch))]
+    if plugin and has_guest(words) and not has_tracer(found, plugin):
         spec = ','.join([plugin.replace(',', ',,'), *plugin_options])
         out += ['-plugin', spec]
     return out

@@ -41,6 +41,7 @@ unit-tsan     *                         -   full     build-tsan
 replay        *                         -   default
 replay        shells                    5   full     shells
 corpus        *                         -   default
+guest         test_accel                30  default
 guest         test_baremetal            30  full     qemu-source qemu-aarch64
               qemu-riscv64 cross-arm64 cross-riscv64 lldb
 guest         test_boot                 30  default
@@ -248,7 +249,8 @@ def read_paths(level):
                         if os.path.exists(f))
 
     os.environ.update(
-        KA_NO_SETUP='1', KA_BUILD=path['build'], KA_QEMU=path['qemu'],
+        KA_NO_SETUP='1', KA_ACCEL='tcg', KA_BUILD=path['build'],
+        KA_QEMU=path['qemu'],
         KA_BUILD_ASAN=path['build-asan'], KA_BUILD_TSAN=path['build-tsan'],
         KA_READERS=path['readers'],
         KA_TEST_KERNELS=kernel_files('6.12', '6.1'),

@@ -224,7 +224,7 @@ def full_disk(tap, kernel):
                 int(n) for n in re.findall(r': (\d+) events were not', err))
             tap.ok(status == 0 and told >= lost,
                       'a full disk: the file says how much is missing',
-                      err + text)
+                      f'{told} of {lost}\n{err}{text}')
             resource.prlimit(g.proc.pid, resource.RLIMIT_FSIZE,
                              (resource.RLIM_INFINITY,) * 2)
             time.sleep(2)

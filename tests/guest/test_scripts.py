@@ -22,7 +22,7 @@ import unittest.mock
 
 from lib.tap import Tap
 from scripts import ka
-from scripts.lib import docs, files, statuses
+from scripts.lib import accel, docs, files, statuses
 from scripts.lib.findings import (
     baseline, ends, finding, hang, scenario, suppress)
 from scripts.lib.guest import Guest
@@ -632,6 +632,39 @@ with tap.test('ka-run: a user without a folder of the session'):
     os.mkdir(os.path.join(folder, 'a b'))
     argv = ka_run(folder, XDG_RUNTIME_DIR='/none', TMPDIR=folder + '/a b')
     assert any(f'path={folder}/a b/ka-run.' in word for word in argv), argv
+
+with tap.test('ka-run: a QEMU in which no kernel boots with KVM'):
+    # There is no KVM, or the stand-in for QEMU shows no kernel that boots.
+    folder = make_tree()
+    status, out, text = call(folder, 'ka-run', '--accel', 'auto')
+    assert status == 0 and 'accelerator: TCG (' in text, text
+    assert 'tcg,thread=multi' in out.splitlines(), out
+    assert 'max,la57=off' in out.splitlines(), out
+    status, out, text = call(folder, 'ka-run', '--accel', 'kvm')
+    assert status == 2 and not out, text
+    assert text.splitlines()[-1].startswith('ka-run: --accel kvm: '), text
+
+if accel.why_no_device():
+    tap.skip('ka-run: KVM works', accel.why_no_device())
+else:
+    with tap.test('ka-run: KVM works'):
+        folder = make_tree()
+        with open(os.path.join(folder, 'qemu'), 'a', encoding='ascii') as f:
+            f.write('echo Unable to mount root fs\n')
+        for words, why in ([], 'boots with it'), (['--accel', 'kvm'],
+                                                  'asked for'):
+            status, out, text = call(folder, 'ka-run', *words, KA_ACCEL='auto')
+            out = out.splitlines()
+            assert status == 0 and 'accelerator: KVM (' in text, text
+            assert why in text and text.count('trying KVM') == (not words), text
+            assert out[out.index('-accel') + 1] == 'kvm', out
+            assert out[out.index('-cpu') + 1] == 'host', out
+        out = ka_run(folder, '--cpu', 'max', '--accel', 'auto')
+        assert out[out.index('-cpu') + 1] == 'max', out
+        for words in (['--icount'], ['--plugin-opts', 'access=on'],
+                      ['--arch', 'riscv64'], ['--', '-loadvm', 'a']):
+            out = ka_run(folder, '--accel', 'auto', *words)
+            assert out[out.index('-accel') + 1].startswith('tcg,'), out
 
 with tap.test('ka-run: a kernel that is not prepared, without set-up'):
     status, _, text = call(make_tree(), 'ka-run', '--kernel', '6.1',

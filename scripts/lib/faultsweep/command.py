@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 
-from .. import statuses
+from .. import accel, statuses
 from ..prepared import KERNEL_HELP, command, default_kernel
 from . import numbers
 from .scenario import AUTO, MODULE_POINTS, POINTS, Scenario
@@ -55,6 +55,9 @@ def add_guest_options(ap):
                     help='vCPUs (default 1; with more of them the time of the '
                          'guest is that of the host, and runs differ more)')
     ap.add_argument('--mem', default='512M', metavar='SIZE')
+    ap.add_argument('--accel', choices=accel.WORDS, metavar='A',
+                    help=accel.HELP +
+                    '; one vCPU needs TCG')
     ap.add_argument('--run', required=True, metavar='SCRIPT',
                     help='the scenario, a script for the shell of the guest')
     ap.add_argument('--share', metavar='FOLDER',

@@ -62,7 +62,7 @@ def start_guest(scenario, share, name, qemu=(), options=()):
     if scenario.smp == 1:
         more.append('--icount')
     return Guest(kernel=scenario.kernel, smp=scenario.smp, mem=scenario.mem,
-                 run=NAME, end=None, share=share,
+                 accel=scenario.accel, run=NAME, end=None, share=share,
                  cmdline=f'{CMDLINE} {scenario.append}'.strip(),
                  name=name, options=more, timeout=BOOT_SECONDS,
                  qemu=[*scenario.qemu, *ACTIONS, *qemu], ends_with_us=True)

@@ -38,6 +38,7 @@ class Scenario:
     access: bool = False
     qemu: tuple = ()
     plug: tuple = ()        # devices that a saved state cannot have
+    accel: str = 'tcg'
 
     def make_share(self, folder):
         """Copy what the guest gets as /share to a new folder; return it."""
@@ -82,6 +83,8 @@ class Scenario:
         whole = hashlib.sha256()
         values = dataclasses.asdict(self)
         values.pop('numbers')
+        if values['accel'] == 'tcg':    # as results of older versions
+            values.pop('accel')
         files = [values.pop(k) for k in ('run', 'share', 'initrd')]
         whole.update(json.dumps([FORMAT, values], sort_keys=True).encode())
         for path in (*files, os.path.join(HERE, 'scenario.sh'), self.kernel):

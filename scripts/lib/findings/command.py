@@ -3,7 +3,7 @@
 import argparse
 import math
 
-from .. import statuses
+from .. import accel, statuses
 from ..prepared import KERNEL_HELP, command
 from . import growth, sarif
 
@@ -108,6 +108,8 @@ def parse_args(argv):
                     help='copy the files of FOLDER into the guest, as /share')
     ap.add_argument('--smp', type=int, default=1, metavar='N')
     ap.add_argument('--mem', default='1G', metavar='SIZE')
+    ap.add_argument('--accel', choices=accel.WORDS, metavar='A',
+                    help=accel.HELP)
     ap.add_argument('--timeout', type=seconds, default=600, metavar='S',
                     help='end the run after S seconds (default 600): the guest '
                          'hangs, unless --until-timeout is given')

@@ -24,7 +24,8 @@ ENTRY_POINTS = {'qemu_plugin_install', 'qemu_plugin_version'}
 PLUGIN = 'libka.so'
 # The parts of the tree that a build needs.
 SOURCES = ('meson.build', 'meson_options.txt', 'guest-symbols',
-           'kalloc-tracer', 'monitor-cmds', 'scripts', 'docs', 'tests')
+           'kalloc-tracer', 'monitor-cmds', 'qemu-patches', 'scripts', 'docs',
+           'tests')
 
 
 def run(*command, env=None):

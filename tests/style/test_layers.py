@@ -14,7 +14,8 @@ import tempfile
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 COPIED = ('meson.build', 'meson_options.txt', 'guest-symbols',
-          'kalloc-tracer', 'monitor-cmds', 'scripts', 'docs', 'tests')
+          'kalloc-tracer', 'monitor-cmds', 'qemu-patches', 'scripts', 'docs',
+          'tests')
 # A file of the first room, and what it may neither include nor call.
 FILE = 'guest-symbols/base/error.c'
 CALL = '''

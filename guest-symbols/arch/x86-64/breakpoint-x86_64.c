@@ -3,8 +3,8 @@
  * Instructions of x86-64 that a breakpoint may be planted on: see
  * gs-instruction.h.
  *
- * QEMU emulates these instructions, so both lists must be the same: see
- * target/i386/kvm/code-hooks.c in qemu-patches/. Source: Intel SDM, volume 2.
+ * QEMU emulates all of them: see target/i386/kvm/code-hooks.c in qemu-patches/.
+ * test-emulated.c compares both lists. Source: Intel SDM, volume 2.
  * Pure functions.
  */
 #include "guest-symbols/arch/arch-internal.h"
@@ -56,15 +56,21 @@ static bool is_test(const Opcode *o)
     return is_memory(o) && extension(o) == 0 && (*o->modrm & 7) != 4;
 }
 
+/* mov and movslq to a register; %gs is for memory */
+static bool is_load(const Opcode *o)
+{
+    return !o->op16 && (!o->gs || is_memory(o));
+}
+
 static bool is_emulated(const Opcode *o)
 {
     switch (o->byte) {
     case 0xf6: case 0xf7:
         return is_test(o);
     case 0x63:
-        return !o->op16 && o->rex & 8;
+        return is_load(o) && o->rex & 8;
     case 0x8b:
-        return !o->op16;
+        return is_load(o);
     case 0x89: case 0x8d:
         return !o->op16 && !o->gs && (o->byte == 0x89 || is_memory(o));
     }

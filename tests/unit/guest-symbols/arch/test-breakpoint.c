@@ -37,6 +37,7 @@ static const Sample samples[] = {
     { "mov %ax,%dx", { 0x66, 0x89, 0xc2 }, 3, NEVER },
     { "movslq %gs:0x10(%rip),%rax", { 0x65, 0x48, 0x63, 0x05, 16, 0, 0, 0 }, 8,
       PLAIN },
+    { "mov %eax,%edx with %gs", { 0x65, 0x8b, 0xd0 }, 3, NEVER },
     { "movabs $1,%r9", { 0x49, 0xb9, 1, 0, 0, 0, 0, 0, 0, 0 }, 10, PLAIN },
     { "lea 8(%rsp),%rdi", { 0x48, 0x8d, 0x7c, 0x24, 8 }, 5, PLAIN },
     { "xor %eax,%eax", { 0x31, 0xc0 }, 2, PLAIN },

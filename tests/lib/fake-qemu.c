@@ -51,6 +51,7 @@ static struct {
     uint64_t reg[GS_REG__COUNT];
     int64_t ns;
     bool hidden, smap;
+    const void *(*view)(uint64_t va, size_t *avail);
     bool trap;
     enum qemu_plugin_cb_flags flags;    /* of the callback that runs */
     unsigned refused;                   /* writes, see fake-qemu.h */
@@ -112,6 +113,11 @@ void test_qemu_smap(bool smap)
 void test_qemu_trap(bool trap)
 {
     qemu.trap = trap;
+}
+
+void test_qemu_view(const void *(*view)(uint64_t va, size_t *avail))
+{
+    qemu.view = view;
 }
 
 uint64_t *test_qemu_reg(GsReg r)
@@ -428,7 +434,7 @@ static const void *map_page(uint64_t va, size_t *avail)
 
 const void *qemu_plugin_vaddr_to_host(uint64_t vaddr, size_t *avail)
 {
-    const void *host = map_page(vaddr, avail);
+    const void *host = (qemu.view ? qemu.view : map_page)(vaddr, avail);
 
     return qemu.smap && !(vaddr >> 63) ? NULL : host;
 }

@@ -23,6 +23,9 @@ uint8_t *test_qemu_map(uint64_t va, size_t len);
 void test_qemu_hide(bool hidden);
 /** test_qemu_smap() - let loads of user space fail, as the kernel's do. */
 void test_qemu_smap(bool smap);
+/** test_qemu_view() - let @view (nullable) find guest memory for the tracer, in
+ *  place of the machine's map. */
+void test_qemu_view(const void *(*view)(uint64_t va, size_t *avail));
 /** test_qemu_reg() - (borrowed) the value of a register. */
 uint64_t *test_qemu_reg(GsReg r);
 /** test_qemu_trap() - let each instruction be a breakpoint. */

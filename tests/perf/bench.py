@@ -108,6 +108,15 @@ METRICS = [Metric(*row) for row in (
     ('leak.dense_gib_per_s', 'GiB/s', 'marks', 'the same, each word does'),
     ('leak.list_bytes_per_block', 'bytes', 'marks',
      'host memory that a scan takes for a block, without what is known of it'),
+    ('hit.tcg_ns', 'ns', 'hit',
+     'median of what a call or return of an allocator costs, with a backtrace '
+     'of 16 frames, after the guest has used 1 MiB: the callback of TCG'),
+    ('hit.kvm_ns', 'ns', 'hit',
+     "the same with KVM, between two entries of the guest: the callback and "
+     "QEMU's code for breakpoints. No KVM is needed; the exit is not measured"),
+    ('hit.tcg_cached_ns', 'ns', 'hit',
+     'mean of the first, with all in the caches'),
+    ('hit.kvm_cached_ns', 'ns', 'hit', 'the same with KVM'),
     ('peer.gdb_events_per_s', 'events/s', 'peer',
      'a gdb breakpoint on kfree with a backtrace of 10 frames'),
     ('peer.ka_events_per_s', 'events/s', 'peer',
@@ -491,6 +500,10 @@ def group_scale(_args):
     return program_lines('bench-model', 'scale.')
 
 
+def group_hit(_args):
+    return program_lines('bench-hit', 'hit.')
+
+
 def group_marks(_args):
     return program_lines('bench-leak', 'leak.')
 
@@ -564,7 +577,7 @@ GROUPS = {'boot': group_boot, 'against': group_against,
           'patched': group_patched, 'storm': group_storm, 'log': group_log,
           'calls': group_calls,
           'scale': group_scale, 'leak': group_leak,
-          'marks': group_marks, 'peer': group_peer}
+          'hit': group_hit, 'marks': group_marks, 'peer': group_peer}
 
 
 # --- main --------------------------------------------------------------------

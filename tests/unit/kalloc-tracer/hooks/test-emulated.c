@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Instructions on which breakpoints are planted under KVM. Oracle: the decoder
- * of QEMU, which emulates them, taken from its patch (qemu-decode.py).
+ * of QEMU, which emulates them, taken from its patch (qemu-code-hooks.py).
  *
  * All opcodes with all prefixes, and what is planted in real kernels:
  * KA_TEST_KERNELS is <vmlinuz>[:<vmlinuz>...]. --verbose prints the tables of

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files seam-kvm*.c share. */
+#ifndef KT_SEAM_KVM_INTERNAL_H
+#define KT_SEAM_KVM_INTERNAL_H
+
+#include "kalloc-tracer/capture/breakpoint-table.h"
+#include "kalloc-tracer/capture/seam.h"
+
+/** struct KtKvmMissed - functions whose calls are not all seen; @names: (owned)
+ *  the first of them */
+typedef struct KtKvmMissed {
+    unsigned n;
+    GString *names;
+} KtKvmMissed;
+
+/**
+ * struct KtKvm - what we know of a VM
+ * @boot: (borrowed) the boot whose breakpoints are in the table, or NULL if
+ *        the table is empty. It is compared with others, never read
+ * @patching: the kernel patches its text: no return is planted
+ * @off: only breakpoints that are kept are in the guest
+ * @changed: (atomic) the call points are others than those that are planted
+ * @hooks, @points: what is missed of them
+ */
+typedef struct KtKvm {
+    const KtBoot *boot;
+    bool patching, off, changed;
+    KtKvmMissed hooks, points;
+} KtKvm;
+
+extern KtKvm kt_kvm;
+
+/** struct KtKvmPlan - whose breakpoints are planned. @returns: what those on
+ *  returns are for */
+typedef struct KtKvmPlan {
+    const KtBoot *boot;
+    const GsKernel *k;
+    KtKvmMissed *missed;
+    uint32_t returns;
+} KtKvmPlan;
+
+/* ---- seam-kvm-plan.c: the lock is held ----------------------------------- */
+
+/** kt_kvm_plan_points() - Plan breakpoints of call points anew. */
+void kt_kvm_plan_points(const KtCapture *c, const KtBoot *boot);
+/** kt_kvm_plan_all() - Plan those of hooks and call points. */
+void kt_kvm_plan_all(const KtCapture *c, const KtBoot *boot);
+/** kt_kvm_plan_entry() - Plan the entry of the function @name. Returns: false
+ *  if there is no place for it. */
+bool kt_kvm_plan_entry(const KtKvmPlan *p, const char *name,
+                       KtBreakpointUse use);
+/** kt_kvm_plant() - Plant what is planned. On a vCPU's thread, in a
+ *  callback. */
+void kt_kvm_plant(KtKvmPlan *p);
+/** kt_kvm_clear() - Remove all breakpoints. */
+void kt_kvm_clear(void);
+/** kt_kvm_unseen() - KtSeam.unseen */
+char *kt_kvm_unseen(KtCapture *c);
+
+/* ---- seam-kvm-patching.c ------------------------------------------------- */
+
+/** kt_kvm_begin_boot() - Plan and plant for a boot. The lock is held. */
+void kt_kvm_begin_boot(const KtCapture *c, const KtBoot *boot);
+/** kt_kvm_begin_patching() - alternative_instructions() is entered. */
+void kt_kvm_begin_patching(void);
+/** kt_kvm_look_patched() - Plan and plant anew if the kernel has patched its
+ *  text. @use: of the breakpoint that was hit */
+void kt_kvm_look_patched(KtCapture *c, uint32_t use);
+
+/* ---- seam-kvm-switch.c --------------------------------------------------- */
+
+/** kt_kvm_on_switch() - Recording is switched on or off. @opaque: KtCapture */
+void kt_kvm_on_switch(void *opaque);
+
+#endif /* KT_SEAM_KVM_INTERNAL_H */

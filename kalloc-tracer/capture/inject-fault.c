@@ -112,15 +112,24 @@ static const KtCallOps ops = {
 
 /* ---- the return --------------------------------------------------------- */
 
-/* Find where the function would return to. A tracer of the guest may have
- * replaced that address; then the call has to return to the tracer. */
-static bool find_return(const KtHookCall *m, uint64_t *to)
+static bool read_return(const KtHookCall *m, uint64_t *to)
 {
     if (m->v->reg[GS_REG_LINK]) {
         *to = kt_vcpu_reg(m->v, GS_REG_LINK);
         return true;
     }
     return kt_guest_u64(m->boot->guest, kt_vcpu_reg(m->v, GS_REG_SP), to);
+}
+
+/* Find where the function would return to. A tracer of the guest may have
+ * replaced that address; then the call has to return to the tracer. If nothing
+ * is there, the call is left to the guest: a vCPU of KVM cannot be set to an
+ * address that is not canonical, and would be here again at once. */
+static bool find_return(const KtHookCall *m, uint64_t *to)
+{
+    uint8_t code;
+
+    return read_return(m, to) && kt_guest_read(m->boot->guest, *to, &code, 1);
 }
 
 /* Set the registers as they are after a return of @value. */

@@ -321,6 +321,24 @@ CAPTURE_TEST(fails_in_a_tail, "/seam-kvm/fails-in-a-tail")
     test_qemu_reset();
 }
 
+/* The stack of a damaged kernel has no address of code: the call goes on. */
+CAPTURE_TEST(fails_to_nowhere, "/seam-kvm/fails-to-nowhere")
+{
+    const uint64_t nowhere = 0x8000000000000000;
+
+    boot(w);
+    fail(w, &(KtFaultSpec) { .what = "kmalloc" });
+    run_once(w);
+    memcpy(w->stack, &nowhere, sizeof(nowhere));
+    *test_qemu_reg(GS_REG_SP) = STACK;
+    g_assert_true(execute(KMALLOC + ENTRY));
+    g_assert_cmpint(hooks.action, ==, QEMU_PLUGIN_CODE_HOOK_EXECUTE);
+    g_assert_cmphex(*test_qemu_reg(GS_REG_SP), ==, STACK);
+    enter(w, 0, KMALLOC, 64);
+    g_assert_cmpint(hooks.action, ==, QEMU_PLUGIN_CODE_HOOK_GOTO);
+    test_qemu_reset();
+}
+
 CAPTURE_TEST(stops, "/seam-kvm/stops")
 {
     boot(w);

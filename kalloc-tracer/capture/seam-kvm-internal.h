@@ -20,11 +20,13 @@ typedef struct KtKvmMissed {
  * @patching: the kernel patches its text: no return is planted
  * @off: only breakpoints that are kept are in the guest
  * @changed: (atomic) the call points are others than those that are planted
+ * @resumed: (atomic) recording was switched on, and the next vCPU that comes by
+ *           a breakpoint has to read the caches again
  * @hooks, @points: what is missed of them
  */
 typedef struct KtKvm {
     const KtBoot *boot;
-    bool patching, off, changed;
+    bool patching, off, changed, resumed;
     KtKvmMissed hooks, points;
 } KtKvm;
 
@@ -71,5 +73,7 @@ void kt_kvm_look_patched(KtCapture *c, uint32_t use);
 
 /** kt_kvm_on_switch() - Recording is switched on or off. @opaque: KtCapture */
 void kt_kvm_on_switch(void *opaque);
+/** kt_kvm_resume() - A vCPU executes after recording was switched on. */
+void kt_kvm_resume(KtCapture *c);
 
 #endif /* KT_SEAM_KVM_INTERNAL_H */

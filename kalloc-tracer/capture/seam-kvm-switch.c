@@ -29,12 +29,23 @@ static void follow_switch(void *opaque)
         return;
     }
     kt_kvm.off = !on;
+    __atomic_store_n(&kt_kvm.resumed, on, __ATOMIC_RELAXED);
     if (on) {
         kt_tracer_push(c->shared.tracer, 0, &gap);
     } else {
         kt_pending_calls_filter(c->shared.calls, is_followed, boot);
     }
     kt_breakpoints_enable(on);
+}
+
+/* A cache can have been destroyed, and another one made at its address. */
+void kt_kvm_resume(KtCapture *c)
+{
+    const KtBoot *boot = kt_capture_boot(c);
+
+    if (__atomic_exchange_n(&kt_kvm.resumed, false, __ATOMIC_ACQ_REL) && boot) {
+        kt_guest_check_caches(boot->guest);
+    }
 }
 
 void kt_kvm_on_switch(void *opaque)

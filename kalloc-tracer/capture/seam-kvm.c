@@ -118,6 +118,9 @@ static enum qemu_plugin_code_hook_action on_hook(unsigned vcpu, uint64_t va,
     if (G_UNLIKELY(kt_kvm.patching)) {
         kt_kvm_look_patched(c, use);
     }
+    if (G_UNLIKELY(__atomic_load_n(&kt_kvm.resumed, __ATOMIC_RELAXED))) {
+        kt_kvm_resume(c);
+    }
     if (G_UNLIKELY(use & KT_AT_POINT)) {
         action = enter_point(c, vcpu, b, next);
     }

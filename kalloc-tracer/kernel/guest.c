@@ -466,6 +466,43 @@ void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object)
     g_mutex_unlock(&g->lock);
 }
 
+/* Return true if there is a cache of that name and size at @cache_va. Members
+ * that a profile does not have are no difference. */
+static bool is_still(const KtGuest *g, uint64_t cache_va, KtCacheId id)
+{
+    char name[CACHE_NAME_MAX];
+    uint32_t size;
+    KtCacheInfo info;
+
+    return kt_tracer_cache(g->tracer, id, &info) &&
+           (g->at.cache_name == UNKNOWN ||
+            (read_name(g, cache_va, name) && !strcmp(name, info.name))) &&
+           (g->at.cache_object_size == UNKNOWN ||
+            (kt_guest_object_size(g, cache_va, &size) &&
+             size == info.object_size));
+}
+
+void kt_guest_check_caches(KtGuest *g)
+{
+    GHashTableIter it;
+    gpointer va, id;
+
+    g_mutex_lock(&g->lock);
+    g_hash_table_iter_init(&it, g->caches);
+    while (g_hash_table_iter_next(&it, &va, &id)) {
+        KtCacheId cache = { GPOINTER_TO_UINT(id) };
+        uint64_t at = *(uint64_t *)va;
+
+        if (!is_still(g, at, cache)) {
+            kt_cache_alias_drop(g->tracer, at);
+            kt_tracer_cache_destroyed(g->tracer, cache);
+            g_hash_table_iter_remove(&it);
+        }
+    }
+    __atomic_fetch_add(&g->cache_epoch, 1, __ATOMIC_RELEASE);
+    g_mutex_unlock(&g->lock);
+}
+
 /* ---- slab pages --------------------------------------------------------- */
 
 /* Does no word that may be the head lead to a known cache? */

@@ -168,7 +168,12 @@ GS_HOT bool kt_guest_slab(KtGuest *g, KtGuestCpu *cpu, uint64_t object,
                           KtCacheId *cache);
 /** kt_guest_object_freed() - handle the free of an object of @cache. If the
  *  object is itself a kmem_cache, remove that cache from the table. */
-GS_HOT void kt_guest_object_freed(KtGuest *g, KtCacheId cache, uint64_t object);
+GS_HOT void kt_guest_object_freed(KtGuest *g, KtCacheId cache,
+                                  uint64_t object);
+/** kt_guest_check_caches() - read names and sizes of all caches of the table
+ *  again, and remove those that have others now: frees were not seen for a
+ *  time. */
+void kt_guest_check_caches(KtGuest *g);
 
 /** kt_guest_sheaf() - find the array of objects of the struct slab_sheaf whose
  *  rcu_head is at @head. @objects, @n: (out) its address and length. False if

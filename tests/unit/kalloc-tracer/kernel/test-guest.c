@@ -496,6 +496,42 @@ TEST(boot_cache_has_one_copy, "/guest/boot-cache-has-one-copy")
     g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE)->id.v, ==, 1);
 }
 
+static void put_cache(uint64_t at, uint64_t name, uint32_t size)
+{
+    put_word(at, BASE + name);
+    memcpy(&memory[at + 8], &size, sizeof(size));
+    memcpy(&memory[at + 12], &size, sizeof(size));
+}
+
+/* While nobody looks, one of two caches is destroyed, and another one is made
+ * at its address. */
+TEST(caches_that_changed, "/guest/caches-that-changed")
+{
+    g_autoptr(KtTracer) t = NULL;
+    g_autoptr(KtGuest) g = guest_with_types(cache_types(), &t);
+    KtGuestCpu cpu = { 0 };
+    KtCacheId kept, old, new;
+    KtCacheInfo info;
+
+    memset(memory, 0, sizeof(memory));
+    memcpy(&memory[4096], "kept\0old\0new", 13);
+    put_cache(0, 4096, 64);
+    put_cache(64, 4096 + 5, 64);
+    kept = kt_guest_cache(g, &cpu, BASE)->id;
+    old = kt_guest_cache(g, &cpu, BASE + 64)->id;
+    kt_guest_check_caches(g);
+    g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE + 64)->id.v, ==, old.v);
+    put_cache(64, 4096 + 9, 64);
+    kt_guest_check_caches(g);
+    g_assert_cmpuint(kt_guest_cache(g, &cpu, BASE)->id.v, ==, kept.v);
+    new = kt_guest_cache(g, &cpu, BASE + 64)->id;
+    g_assert_cmpuint(new.v, !=, old.v);
+    g_assert_true(kt_tracer_cache(t, new, &info));
+    g_assert_cmpstr(info.name, ==, "new");
+    g_assert_true(kt_tracer_cache(t, old, &info));
+    g_assert_true(info.destroyed);
+}
+
 /* SLOB's first cache has no object_size. That refutes no types file. */
 TEST(boot_cache_without_object_size, "/guest/boot-cache-without-object-size")
 {

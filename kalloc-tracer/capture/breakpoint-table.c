@@ -122,6 +122,23 @@ void kt_breakpoints_plant(const KtGuest *g,
     }
 }
 
+void kt_breakpoints_replant(void)
+{
+    for (unsigned i = 0; i < ROWS; i++) {
+        KtBreakpoint *b = &table.row[i];
+
+        if (!b->added) {
+            continue;
+        }
+        if (!qemu_plugin_add_code_hook(b->va)) {
+            count(b->disabled ? 0 : -1);
+            b->added = b->disabled = false;
+        } else if (b->disabled) {
+            qemu_plugin_enable_code_hook(b->va, false);
+        }
+    }
+}
+
 void kt_breakpoints_enable(bool on)
 {
     for (unsigned i = 0; i < ROWS; i++) {

@@ -78,6 +78,9 @@ void kt_breakpoints_remove(KtBreakpointUse uses);
 void kt_breakpoints_plant(const KtGuest *g,
                           void (*refused)(void *opaque, uint64_t va),
                           void *opaque);
+/** kt_breakpoints_replant() - Plant those again that QEMU has withdrawn. On a
+ *  vCPU's thread, in a callback. */
+void kt_breakpoints_replant(void);
 /** kt_breakpoints_enable() - Have breakpoints without a use of KT_AT_KEPT in
  *  the guest or not. Those that are planted later are there in any case. */
 void kt_breakpoints_enable(bool on);

@@ -22,11 +22,16 @@ typedef struct KtKvmMissed {
  * @changed: (atomic) the call points are others than those that are planted
  * @resumed: (atomic) recording was switched on, and the next vCPU that comes by
  *           a breakpoint has to read the caches again
+ * @withdrawn: breakpoints that QEMU had withdrawn when all were planted last
+ * @replant_us: monotonic time when those are planted that it has withdrawn
+ *              since; 0: there are none
  * @hooks, @points: what is missed of them
  */
 typedef struct KtKvm {
     const KtBoot *boot;
     bool patching, off, changed, resumed;
+    uint64_t withdrawn;
+    int64_t replant_us;
     KtKvmMissed hooks, points;
 } KtKvm;
 

@@ -29,6 +29,8 @@
 
 #include <stdio.h>
 
+#define WITHDRAWN_US    10000           /* for which they stay so */
+
 /* This is a vCPU's thread, in a callback that can read memory and plant. */
 static __thread bool in_callback;
 
@@ -84,6 +86,28 @@ static enum qemu_plugin_code_hook_action enter_point(
                                         QEMU_PLUGIN_CODE_HOOK_EXECUTE;
 }
 
+/* ---- withdrawn breakpoints ----------------------------------------------- */
+
+/* QEMU withdraws a breakpoint if its instruction cannot be emulated: the vCPU
+ * executes it. Planted at once, the vCPU might come to it again. */
+static void replant(KtCapture *c)
+{
+    int64_t now = g_get_monotonic_time();
+
+    if (!kt_capture_trylock(c)) {
+        return;
+    }
+    if (!kt_kvm.replant_us) {
+        kt_kvm.replant_us = now + WITHDRAWN_US;
+    } else if (now >= kt_kvm.replant_us) {
+        kt_kvm.replant_us = 0;
+        __atomic_store_n(&kt_kvm.withdrawn, qemu_plugin_code_hooks_withdrawn(),
+                         __ATOMIC_RELAXED);
+        kt_breakpoints_replant();
+    }
+    kt_capture_unlock(c);
+}
+
 /* ---- callbacks ----------------------------------------------------------- */
 
 GS_HOT
@@ -132,6 +156,10 @@ static enum qemu_plugin_code_hook_action on_hook(unsigned vcpu, uint64_t va,
     }
     if (G_UNLIKELY(__atomic_load_n(&kt_kvm.changed, __ATOMIC_RELAXED))) {
         plant_points(c);
+    }
+    if (G_UNLIKELY(qemu_plugin_code_hooks_withdrawn() !=
+                   __atomic_load_n(&kt_kvm.withdrawn, __ATOMIC_RELAXED))) {
+        replant(c);
     }
     return action;
 }

@@ -24,7 +24,7 @@ static struct {
     uint64_t va[64];
     bool disabled[64];
     unsigned n;
-    uint64_t refused;
+    uint64_t refused, withdrawn;
     enum qemu_plugin_code_hook_action action;
     uint64_t next;
 } hooks;
@@ -94,7 +94,13 @@ bool qemu_plugin_remove_code_hook(uint64_t vaddr)
 
 uint64_t qemu_plugin_code_hooks_withdrawn(void)
 {
-    return 0;
+    return hooks.withdrawn;
+}
+
+static void withdraw(uint64_t va)
+{
+    g_assert_true(qemu_plugin_remove_code_hook(va));
+    hooks.withdrawn++;
 }
 
 /* ---- the guest ----------------------------------------------------------- */
@@ -422,6 +428,27 @@ CAPTURE_TEST(counters, "/seam-kvm/counters")
     kt_tracer_set_enabled(w->t, false);
     kt_capture_sync_counters(w->capture);
     g_assert_cmpuint(counter_of(w, KT_CNT_KVM_BREAKPOINTS), ==, 0);
+    test_qemu_reset();
+}
+
+/* A vCPU executes an instruction itself. The breakpoint is back later. */
+CAPTURE_TEST(withdrawn, "/seam-kvm/withdrawn")
+{
+    unsigned before;
+
+    boot(w);
+    before = n_enabled();
+    enter(w, 0, KMALLOC, 64);
+    withdraw(KMALLOC + RETURN);
+    enter(w, 1, KFREE, 0);
+    g_assert_false(leave(0, KMALLOC, BLOCK));
+    g_usleep(20000);
+    enter(w, 1, KFREE, 0);
+    g_assert_cmpuint(n_enabled(), ==, before);
+    run_once(w);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    kt_tracer_set_enabled(w->t, false);
+    g_assert_cmpuint(n_enabled(), ==, 0);
     test_qemu_reset();
 }
 

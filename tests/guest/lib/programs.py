@@ -32,13 +32,14 @@ def arguments(doc, short, smp=True):
     return ap
 
 
-def parse(ap, kernels=KERNELS, short_kernels=KERNELS[:1], short_smps=SMPS[:1]):
+def parse(ap, kernels=KERNELS, short_kernels=KERNELS[:1], short_smps=SMPS[:1],
+          smps=SMPS):
     """Parse the arguments; put defaults into args.kernel and args.smp. Those
     of --short are SHORT_KERNELS and SHORT_SMPS."""
     args = ap.parse_args()
     args.kernel = args.kernel or (short_kernels if args.short else kernels)
     if 'smp' in args:
-        args.smp = args.smp or (short_smps if args.short else SMPS)
+        args.smp = args.smp or (short_smps if args.short else smps)
     return args
 
 

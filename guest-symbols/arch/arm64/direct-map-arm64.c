@@ -33,7 +33,7 @@ static void add_layouts(const GsDirectMapAt *at, unsigned va_bits,
         ~0ull << (va_bits - (at->page_shift - STRUCT_PAGE_SHIFT)),
         -(pages << STRUCT_PAGE_SHIFT) - (2ull << 20),
     };
-    uint64_t pfn = memstart >> at->page_shift;
+    int64_t pfn = (int64_t)memstart >> at->page_shift;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(start); i++) {
         out[i].page_offset = page_offset - memstart;
@@ -41,11 +41,23 @@ static void add_layouts(const GsDirectMapAt *at, unsigned va_bits,
     }
 }
 
+/*
+ * A physical address has at most 52 bits, so the direct-map address of page
+ * frame 0 is in the kernel's half, too. A kernel for 52 bits on a CPU of 48
+ * subtracts the difference of both PAGE_OFFSETs from the start of memory
+ * (arm64_memblock_init(), 5.5): then no other width is possible.
+ */
+static bool is_possible(unsigned va_bits, uint64_t memstart)
+{
+    return (int64_t)((~0ull << va_bits) - memstart) < 0;
+}
+
 static unsigned guess(const GsDirectMapAt *at, const GsMem *mem,
                       GsDirectMap *out)
 {
     static const unsigned va_bits[] = { 48, 52, 39, 47, 42 };
     uint64_t memstart = 0;
+    unsigned n = 0;
 
     /* Without KALLSYMS_ALL there is no symbol memstart_addr. Then 0 is used:
      * the struct page of an address does not depend on it. */
@@ -55,9 +67,12 @@ static unsigned guess(const GsDirectMapAt *at, const GsMem *mem,
         return 0;
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(va_bits); i++) {
-        add_layouts(at, va_bits[i], memstart, &out[3 * i]);
+        if (is_possible(va_bits[i], memstart)) {
+            add_layouts(at, va_bits[i], memstart, &out[n]);
+            n += 3;
+        }
     }
-    return 3 * G_N_ELEMENTS(va_bits);
+    return n;
 }
 
 const GsDirectMapRules gs_direct_maps_arm64 = { .guess = guess };

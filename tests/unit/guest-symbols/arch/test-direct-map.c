@@ -97,6 +97,29 @@ TEST(arm64_counts_from_page_frame_0, "/linear/arm64-counts-from-page-frame-0")
                            0xfffffdffc0000000 - 0x40000 * 64));
 }
 
+/* A kernel for 52 bits. The layouts of 48 bits have the same struct pages, but
+ * page frame 0 would not be in the kernel's half. */
+TEST(arm64_52_bits_on_a_cpu_of_48, "/linear/arm64-52-bits-on-a-cpu-of-48")
+{
+    const GsDirectMapAt at = {
+        .arch = &gs_arch_arm64,
+        .page_shift = 12,
+        .struct_page = 64,
+        .memstart_addr = VARIABLES,
+    };
+    GsDirectMap guess[GS_DIRECT_MAP_MAX];
+    bool certain;
+
+    variables[0] = 0x40000000 - (0xffff000000000000 - 0xfff0000000000000);
+    g_assert_cmpuint(gs_direct_map_guess(&at, &mem, guess, &certain), ==, 3);
+    g_assert_cmphex(guess[0].page_offset, ==,
+                    0xffff000000000000 - 0x40000000);
+    /* VMEMMAP_START is of PAGE_OFFSET for 52 bits. */
+    g_assert_cmphex(guess[0].vmemmap + 0x40000 * 64, ==,
+                    0xffffc1ffc0000000 +
+                        ((0xffff000000000000 - 0xfff0000000000000) >> 12) * 64);
+}
+
 TEST(arm64_without_the_start_of_memory,
      "/linear/arm64-without-the-start-of-memory")
 {

@@ -12,23 +12,29 @@ machine, and sockets of the names that ka-run has. So a guest.Guest can have
 them, with one limit: a client has to connect before the guest starts, and what
 QEMU prints without one is lost. Use QMP, and connect at once.
 """
+import contextlib
 import io
 import os
 import re
 import stat
 import subprocess
+import tarfile
 
 from . import accel, mkinitramfs
 from .guest import Guest
 from .prepared import cache_folder, kernel_file, paths
+from .qmp import GuestError
 from .snapshot_disk import drive, make_disk
 
 OUTER_KERNEL = '6.1'
 CONSOLES = 'serial', 'monitor', 'qmp', 'gdb'
-MODULES = 'virtio_pci', 'virtio_console', 'kvm_amd'
+MODULES = 'virtio_pci', 'virtio_console', 'virtio_blk', 'kvm_amd'
 FIRMWARE = ('/usr/share/seabios/bios-256k.bin', '/usr/share/qemu/kvmvapic.bin',
             '/usr/share/qemu/linuxboot_dma.bin')
 MEMORY = 2048           # MiB of the outer machine
+# Disks of the outer machine: the guest's archive, and one with the journal.
+DISKS = 'out', 'journal'
+JOURNAL = '/tmp/journal'
 
 FOLDERS = ('bin', 'dev', 'proc', 'sys', 'tmp', 'run', 'modules', 'guest')
 INIT = r'''#!/bin/sh
@@ -49,6 +55,8 @@ done
 echo OUTER-UP
 @QEMU@
 echo OUTER-END $?
+[ ! -b /dev/vdb ] || $b tar -C /tmp -cf /dev/vdb journal
+$b sync
 $b poweroff -f
 '''
 # Ticks of the timer come late on a busy host.
@@ -64,7 +72,7 @@ def libraries(program):
     return re.findall(r'(/\S+) \(0x', text)
 
 
-def guest_command(smp, mem, words, plugin_opts):
+def guest_command(smp, mem, words, plugin_opts, disk):
     """Return the command that starts the guest, as a line of shell."""
     args = ['/guest/qemu', '-L', '/guest', '-accel', 'kvm', '-cpu', 'host',
             '-machine', 'q35', '-smp', str(smp), '-m', str(mem),
@@ -76,6 +84,9 @@ def guest_command(smp, mem, words, plugin_opts):
         args += ['-chardev', f'serial,id={name},path=/dev/hvc{i}']
     args += ['-serial', 'chardev:serial', '-mon', 'chardev=monitor',
              '-mon', 'chardev=qmp,mode=control', '-gdb', 'chardev:gdb']
+    if disk:
+        args += ['-drive', 'file=/dev/vda,format=raw,if=none,id=out',
+                 '-device', 'virtio-blk-pci,drive=out,serial=ka']
     if plugin_opts is not None:
         args += ['-plugin', ','.join(filter(None, ['file=/guest/libka.so',
                                                    plugin_opts]))]
@@ -155,7 +166,7 @@ SERIAL = '-icount', 'shift=0', '-smp', '1'
 PARALLEL = '-accel', 'tcg,thread=multi', '-smp', '2'
 
 
-def outer_command(folder, initrd, smp, la57):
+def outer_command(folder, initrd, smp, la57, disks):
     """Return the command line of the outer machine; its console is stdout."""
     args = [paths()['qemu'], *(SERIAL if smp == 1 else PARALLEL),
             '-cpu', 'max,+svm' + ('' if la57 else ',la57=off'),
@@ -171,24 +182,35 @@ def outer_command(folder, initrd, smp, la57):
         args += ['-chardev',
                  f'socket,id={name},path={at},server=on,wait=off',
                  '-device', f'virtconsole,chardev={name}']
+    for name in disks:
+        image = os.path.join(folder, name + '.img')
+        with open(image, 'wb') as f:
+            f.truncate(2 << 30)
+        args += ['-drive', f'if=virtio,format=raw,file={image}']
     return args
 
 
 def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
-          plugin_opts='', timeout=600, name='kvm', share=None, la57=False):
+          plugin_opts='', timeout=600, name='kvm', share=None, la57=False,
+          out=None, kaslr=True):
     """Start a guest with KVM in the outer machine; return it when its QMP
-    answers. plugin_opts: None: without the tracer. share: as in Guest. la57:
-    with page tables of five levels, which cost time."""
-    words = [f'ka.end={end}', f'ka.run={run} ka.n={n}' if run else '', cmdline]
-    command = guest_command(smp, mem, ' '.join(words), plugin_opts)
+    answers. plugin_opts: None: without the tracer. share, kaslr: as in Guest.
+    out: as in Guest; the tracer then writes a journal, see fetch_journal().
+    la57: with page tables of five levels, which cost time."""
+    words = [f'ka.end={end}', f'ka.run={run} ka.n={n}' if run else '', cmdline,
+             'ka.out=vda' if out else '', '' if kaslr else 'nokaslr']
+    if out:
+        plugin_opts = ','.join(filter(None, [plugin_opts,
+                                             f'journal={JOURNAL}']))
+    command = guest_command(smp, mem, ' '.join(words), plugin_opts, out)
 
     def argv(folder):
         initrd = os.path.join(folder, 'outer-initrd')
         make_initramfs(initrd, kernel, command, share)
-        return outer_command(folder, initrd, smp, la57)
+        return outer_command(folder, initrd, smp, la57, DISKS if out else ())
 
     guest = Guest(kernel=kernel, smp=smp, timeout=timeout, name=name,
-                  argv=argv)
+                  out=out, argv=argv)
     try:
         guest.qmp('query-status')
     except BaseException:
@@ -196,6 +218,16 @@ def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
         guest.stop()
         raise
     return guest
+
+
+def fetch_journal(guest, path):
+    """End a guest that was started with out=; write its journal to PATH."""
+    with contextlib.suppress(GuestError):
+        guest.qmp('quit')
+    guest.wait_exit()
+    with tarfile.open(guest.path('journal.img')) as tar:
+        with open(path, 'wb') as f:
+            f.write(tar.extractfile('journal').read())
 
 
 def has_kvm():

@@ -8,6 +8,9 @@ no complaint about its text, which the breakpoints change; the blocks of the map
 are those that commands list. The module kf_calls says how often it called a
 function, and which calls failed; the module ka_errors which error it made.
 
+In the long form, the guest's own trace of its allocators is compared with ours,
+and its own tracers and probes run on hooked functions.
+
 usage: test_kvm.py [--short] [--kernel K]... [--smp N]...
 """
 import functools
@@ -19,7 +22,11 @@ import time
 
 import test_errors
 import test_faults
+import test_oracle_events
+import test_oracle_stacks
+import test_slab_check
 from lib import oracle, programs
+from lib.reset import reset
 from lib.tap import Tap
 from scripts.lib import outer
 from scripts.lib.arches import KERNEL_VA
@@ -174,7 +181,56 @@ def loaded(w):
     assert not stat.get('kvm.unseen'), stat.get('tracing.unseen')
 
 
+def resets(w):
+    """The next boot is traced from its beginning."""
+    before = w.guest.stat()
+    reset(w.guest)
+    stat = w.guest.stat()
+    for name in UNSEEN:
+        assert stat.get(name) == before.get(name), (name, stat[name])
+    assert stat['events.alloc'] > before['events.alloc'] + 10000, stat
+    assert stat['kvm.breakpoints'] > 50, stat
+    return figures(stat)
+
+
+def slabs(w):
+    """The lists of free objects have no object that is in use."""
+    return test_slab_check.check_clean(w.guest)
+
+
+# The kernel patches the first instruction of each function for them, or puts
+# its own breakpoint there. They see their calls; ka sees all as before.
+TRACERS = """cd /sys/kernel/tracing
+for name in kmem_cache_alloc kmem_cache_alloc_noprof; do
+    echo $name >>set_ftrace_filter
+done
+echo p:entry kfree >kprobe_events
+echo r:result __kmalloc >>kprobe_events ||
+    echo r:result __kmalloc_noprof >>kprobe_events
+echo function >current_tracer
+echo 1 >events/kprobes/enable
+ls -lR /proc/sys/kernel >/dev/null
+echo 0 >tracing_on
+for what in kmem_cache_alloc entry: result:; do
+    echo "$what $(grep -c $what trace)"
+done
+echo 0 >events/kprobes/enable
+echo nop >current_tracer
+echo >set_ftrace_filter
+echo >kprobe_events
+"""
+
+
+def tracers(w):
+    """The guest's own tracers see functions that are hooked."""
+    text = w.guest.shell('sh /share/tracers.sh 2>&1')
+    counts = dict(re.findall(r'^(\w+):? (\d+)$', text, re.MULTILINE))
+    assert len(counts) == 3 and all(map(int, counts.values())), text
+    return check_counters(w.guest)
+
+
 COMMANDS = modules, calls, faults, stops, leaks, accesses
+LONG = slabs, tracers
 LAST = off_and_on, removal
 
 
@@ -185,6 +241,20 @@ def error(g, share):
                              share)
 
 
+# --- the guest's own trace -------------------------------------------------
+
+def events_and_stacks(tap, kernel, smp, label):
+    """The guest's own trace of its allocators has the same events, with the
+    same backtraces."""
+    words = f'{oracle.TRACE_WORDS} {WORDS} {QUICK}'.replace(
+        'tracer_init_tracefs,', '')
+    run = oracle.traced_run(kernel, smp, 1, stacks=True, buffer='48M',
+                            words=words, mem=512, start=outer.start,
+                            then=outer.fetch_journal, timeout=TIMEOUT)
+    test_oracle_events.check(tap, run, label, kernel)
+    test_oracle_stacks.check(tap, run, kernel, label)
+
+
 # --- runs ------------------------------------------------------------------
 
 def make_share(folder, kernel):
@@ -192,6 +262,8 @@ def make_share(folder, kernel):
     by the guest when it boots."""
     os.makedirs(folder)
     shutil.copy(os.path.join(oracle.INSIDE, 'errors.sh'), folder)
+    with open(os.path.join(folder, 'tracers.sh'), 'w', encoding='ascii') as f:
+        f.write(TRACERS)
     built = oracle.build_modules(kernel)
     for name in 'kf_calls.ko', 'ka_errors.ko':
         shutil.copy(os.path.join(built, name), folder)
@@ -209,22 +281,23 @@ def run(tap, kernel, smp, label, quick):
     work = None if quick else 'work'
     with tempfile.TemporaryDirectory(prefix='ka-kvm.') as tmp:
         share = make_share(os.path.join(tmp, 'share'), kernel)
-        with outer.start(kernel, smp, run=work, end='shell', share=share,
+        with outer.start(kernel, smp, run=work,
+                         end='shell', share=share, timeout=TIMEOUT,
                          cmdline=f'{WORDS} {QUICK if quick else ""}',
-                         la57=not quick, timeout=TIMEOUT,
+                         la57=not quick,
                          name=f'kvm-{kernel}-{smp}') as g:
             with tap.test(f'{label}: all calls are seen'):
                 assert g.wait_done() == 0
                 tap.note(check_counters(g))
                 check_lists(g)
-            run_commands(tap, g, label, COMMANDS)
+            run_commands(tap, g, label, COMMANDS + (() if quick else LONG))
             with tap.test(f'{label}: the console is as without breakpoints'):
                 check_console(g.console)
             with tap.test(f'{label}: an error is reported'):
                 error(g, share)
             run_commands(tap, g, label, LAST)
             if not quick:       # a snapshot takes four minutes
-                run_commands(tap, g, label, [loaded])
+                run_commands(tap, g, label, [loaded, resets])
             tap.note(figures(g.stat()))
 
 
@@ -238,6 +311,8 @@ def main():
                  ('usable' if outer.has_kvm() else 'not usable'))
     programs.run_over(tap, args.kernel, args.smp,
                       functools.partial(run, quick=args.short), test=None)
+    if not args.short:
+        programs.run_over(tap, args.kernel, (1,), events_and_stacks, test=None)
     tap.done()
 
 

@@ -154,11 +154,12 @@ def make_share(folder, scripts, kernel='6.12', modules=False):
 
 def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
                workload='oracle-trace', mem='4G', then=None, load=None,
-               modules=False, **guest_args):
+               modules=False, start=None, **guest_args):
     """Boot with the guest's own tracing on, run the workload, and return
     the events of both sides. THEN(guest, path of the journal) is called before
     the guest ends. LOAD is a script of inside/ that oracle-trace runs instead
-    of its own workload. MODULES: the share has the test modules."""
+    of its own workload. MODULES: the share has the test modules. START
+    makes the guest instead of Guest, without a journal: THEN writes that."""
     with tempfile.TemporaryDirectory(prefix='ka-oracle.') as tmp:
         share = make_share(os.path.join(tmp, 'share'), [workload + '.sh'],
                            kernel, modules)
@@ -169,12 +170,14 @@ def traced_run(kernel, smp, n, stacks, buffer, words=TRACE_WORDS,
         words += f' trace_buf_size={buffer}'
         if stacks:
             words += ' trace_options=stacktrace'
-        with Guest(
+        guest_args = {'kaslr': has_option(kernel, 'KALLSYMS'), 'timeout': 900,
+                      **guest_args}
+        if not start:
+            guest_args['journal'] = log
+        with (start or Guest)(
                 kernel=kernel, smp=smp, run=workload, n=n, share=share,
-                out=os.path.join(tmp, 'out'), journal=log, mem=mem,
-                cmdline=words, timeout=900,
-                **{'kaslr': has_option(kernel, 'KALLSYMS'), **guest_args},
-                name=f'oracle-{kernel}-{smp}') as g:
+                out=os.path.join(tmp, 'out'), mem=mem, cmdline=words,
+                **guest_args, name=f'oracle-{kernel}-{smp}') as g:
             status = g.wait_done()
             assert status == 0, f'the workload ended with status {status}'
             stat = g.hmp_qmp('ka stat')

@@ -51,12 +51,14 @@ static inline int kt_event_place_compare(KtEventPlace a, KtEventPlace b)
  * @block: an address in the block that was asked for last; 0: none
  * @now: return the place of the last event that was made
  * @stop_at: stop the VM at @place, which is ahead. The VM has to be continued
+ * @has_begin: return true if a VM state was saved before the first event
  */
 typedef struct KtGoto {
     const char *journal;
     uint64_t block;
     KtEventPlace (*now)(void *opaque);
     void (*stop_at)(void *opaque, KtEventPlace place);
+    bool (*has_begin)(void *opaque);
     void *opaque;
 } KtGoto;
 

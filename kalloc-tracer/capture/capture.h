@@ -198,6 +198,9 @@ void kt_capture_resume_looks(KtCapture *c);
 /* Our section in QEMU's vmstate: the tracer goes with VM snapshots and
  * migration. */
 
+/** struct KtReplayStop - where a replay is, and is to stop: replay-stop.h */
+typedef struct KtReplayStop KtReplayStop;
+
 /**
  * kt_vmstate_register() - Register the handlers that save and load the section
  * @c, @t: (borrowed, for the life of the process)
@@ -207,14 +210,15 @@ void kt_capture_resume_looks(KtCapture *c);
 void kt_vmstate_register(qemu_plugin_id_t id, KtCapture *c, KtTracer *t);
 
 /** kt_vmstate_pack() - (owned, nullable) Return the section; NULL: it would be
- *  larger than 1 GiB. Lock held, no vCPU executes. */
-GByteArray *kt_vmstate_pack(KtCapture *c, KtTracer *t);
+ *  larger than 1 GiB. @place: (nullable) the place in a replay goes with it.
+ *  Lock held, no vCPU executes. */
+GByteArray *kt_vmstate_pack(KtCapture *c, KtTracer *t, KtReplayStop *place);
 /** kt_vmstate_prepare() - Save what a journal needs before all is replaced.
  *  Lock not held; no vCPU executes. */
 void kt_vmstate_prepare(KtTracer *t);
 /** kt_vmstate_install() - Continue from a section; see kt_capture_install(). */
-bool kt_vmstate_install(KtCapture *c, KtTracer *t, const GByteArray *bytes,
-                        GError **errp);
+bool kt_vmstate_install(KtCapture *c, KtTracer *t, KtReplayStop *place,
+                        const GByteArray *bytes, GError **errp);
 
 /** kt_capture_forget_image() - Drop what is known of the guest's hibernation
  *  image: the VM is set to another time, and its disk with it. Lock held, no

@@ -55,7 +55,7 @@ static void save_locked(KtCapture *c)
     if (!c->boot || !gs_kernel_lookup(c->shared.kernel, FIRST_CODE, &first)) {
         return;
     }
-    bytes = kt_vmstate_pack(c, c->shared.tracer);
+    bytes = kt_vmstate_pack(c, c->shared.tracer, NULL);
     if (bytes && kt_budget_has(budget_of(c), KT_MEM_IMAGE, bytes->len)) {
         kt_budget_set(budget_of(c), KT_MEM_IMAGE, bytes->len);
         c->image.section = g_steal_pointer(&bytes);
@@ -79,7 +79,7 @@ static void restore_locked(KtCapture *c)
     g_autoptr(GError) err = NULL;
 
     kt_capture_forget_image(c);
-    if (bytes && kt_vmstate_install(c, t, bytes, &err)) {
+    if (bytes && kt_vmstate_install(c, t, NULL, bytes, &err)) {
         kt_tracer_count(t, KT_CNT_IMAGES, 1);
     } else {
         kt_capture_sync_counters(c);

@@ -21,6 +21,7 @@ typedef struct Call {
  * @va, @ns: instruction of the last callback, and when it began
  * @nth: number of this callback among those of the instruction
  * @skip: if the VM stopped there: so many of them have run
+ * @has_begin: a VM state was saved before the first event
  * @calls: Call, each once: an instruction can be translated often
  */
 struct KtReplayStop {
@@ -29,6 +30,7 @@ struct KtReplayStop {
     bool due;
     uint64_t va, ns;
     unsigned nth, skip;
+    bool has_begin;
     GHashTable *calls;
 };
 
@@ -152,12 +154,48 @@ static void stop_at(void *opaque, KtEventPlace place)
     g_mutex_unlock(&s->lock);
 }
 
+static bool has_begin(void *opaque)
+{
+    const KtReplayStop *s = opaque;
+
+    return s->has_begin;
+}
+
+/* ---- VM states ----------------------------------------------------------- */
+
+void kt_replay_stop_pack(KtReplayStop *s, GsOut *p)
+{
+    if (s) {
+        s->has_begin |= !s->now.event && !s->now.access;
+        gs_out_varint(p, s->now.event);
+        gs_out_varint(p, s->now.access);
+        gs_out_varint(p, s->va);
+        gs_out_varint(p, s->ns);
+        gs_out_varint(p, s->skip);
+    }
+}
+
+void kt_replay_stop_unpack(KtReplayStop *s, GsBytes *u)
+{
+    if (s) {
+        s->now.event = gs_bytes_varint(u, UINT64_MAX);
+        s->now.access = gs_bytes_varint(u, UINT64_MAX);
+        s->va = gs_bytes_varint(u, UINT64_MAX);
+        s->ns = gs_bytes_varint(u, UINT64_MAX);
+        s->skip = gs_bytes_varint(u, UINT_MAX);
+        s->nth = 0;
+        s->due = false;
+        s->target.event = 0;
+    }
+}
+
 KtGoto kt_capture_stop_replay(KtCapture *c, const char *journal)
 {
     KtReplayStop *s = kt_replay_stop_new();
 
     c->shared.stop = s;
     return (KtGoto) {
-        .journal = journal, .now = now, .stop_at = stop_at, .opaque = s,
+        .journal = journal, .now = now, .stop_at = stop_at,
+        .has_begin = has_begin, .opaque = s,
     };
 }

@@ -30,4 +30,10 @@ void kt_replay_stop_free(KtReplayStop *s);
 void kt_replay_stop_wrap(KtReplayStop *s, uint64_t va,
                          qemu_plugin_vcpu_udata_cb_t *fn, void **udata);
 
+/** kt_replay_stop_pack() - Write the place, for a VM state. @s: (nullable)
+ *  NULL: nothing is written. kt_replay_stop_unpack() reads it, and cancels the
+ *  stop that was asked for. With the BQL; the VM is stopped. */
+void kt_replay_stop_pack(KtReplayStop *s, GsOut *p);
+void kt_replay_stop_unpack(KtReplayStop *s, GsBytes *u);
+
 #endif /* KT_REPLAY_STOP_H */

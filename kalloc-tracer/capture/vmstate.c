@@ -7,7 +7,7 @@
  * so one of our monitor commands. Therefore we hold no lock then: the whole
  * section is built, or read, in memory.
  */
-#include "kalloc-tracer/capture/capture.h"
+#include "kalloc-tracer/capture/replay-stop.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void to_bytes(void *opaque, const void *buf, size_t len)
     }
 }
 
-GByteArray *kt_vmstate_pack(KtCapture *c, KtTracer *t)
+GByteArray *kt_vmstate_pack(KtCapture *c, KtTracer *t, KtReplayStop *place)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     GsStreamOut *writer = gs_stream_out_new(to_bytes, bytes);
@@ -41,6 +41,7 @@ GByteArray *kt_vmstate_pack(KtCapture *c, KtTracer *t)
     kt_capture_sync_counters(c);
     kt_snapshot_pack(t, p);
     kt_capture_pack(c, p);
+    kt_replay_stop_pack(place, p);
     gs_stream_out_end(writer);
     return bytes->len <= BYTES_MAX ? g_steal_pointer(&bytes) : NULL;
 }
@@ -52,7 +53,7 @@ static void on_save(struct qemu_plugin_vm_state *s, void *userdata)
 
     kt_capture_lock(v->capture);
     kt_capture_settle(v->capture);
-    bytes = kt_vmstate_pack(v->capture, v->tracer);
+    bytes = kt_vmstate_pack(v->capture, v->tracer, v->capture->shared.stop);
     kt_capture_unlock(v->capture);
     if (!bytes) {
         qemu_plugin_vm_state_fail(s, "ka's section is larger than 1 GiB");
@@ -77,8 +78,8 @@ static GByteArray *read_all(struct qemu_plugin_vm_state *s)
     return g_steal_pointer(&bytes);
 }
 
-bool kt_vmstate_install(KtCapture *c, KtTracer *t, const GByteArray *bytes,
-                        GError **errp)
+bool kt_vmstate_install(KtCapture *c, KtTracer *t, KtReplayStop *place,
+                        const GByteArray *bytes, GError **errp)
 {
     GsBytes b = { bytes->data, bytes->len };
     g_autoptr(GsStreamIn) reader =
@@ -87,6 +88,7 @@ bool kt_vmstate_install(KtCapture *c, KtTracer *t, const GByteArray *bytes,
     g_autoptr(KtSnapshot) saved = kt_snapshot_unpack(t, u);
     g_autoptr(GByteArray) rest = kt_capture_unpack(u);
 
+    kt_replay_stop_unpack(place, u);
     if (!gs_stream_in_end(reader, errp)) {
         return false;
     }
@@ -114,7 +116,8 @@ static void load(const VmState *v, struct qemu_plugin_vm_state *s)
     kt_vmstate_prepare(v->tracer);
     kt_capture_lock(v->capture);
     kt_capture_forget_image(v->capture);
-    if (!kt_vmstate_install(v->capture, v->tracer, bytes, &err)) {
+    if (!kt_vmstate_install(v->capture, v->tracer, v->capture->shared.stop,
+                            bytes, &err)) {
         qemu_plugin_vm_state_fail(s, err->message);
     }
     kt_capture_unlock(v->capture);

@@ -336,8 +336,15 @@ static void print_place(McOut *out, const Search *s)
 
 static bool fail_behind(McOut *out, const Search *s, GError **errp)
 {
-    g_autofree char *folder = g_path_get_dirname(out->ctx->go->journal);
+    const KtGoto *go = out->ctx->go;
+    g_autofree char *folder = g_path_get_dirname(go->journal);
 
+    if (go->has_begin(go->opaque)) {
+        return mc_fail_unknown(errp, "event %" PRIu64 " is behind: the replay "
+                               "has made %" PRIu64 ". \"loadvm ka-begin\" in "
+                               "QEMU's monitor goes to the beginning; then ask "
+                               "again", s->found.event, s->now.event);
+    }
     return mc_fail_unknown(errp, "event %" PRIu64 " is behind: the replay has "
                            "made %" PRIu64 ". Begin another one: ka-run "
                            "--replay %s --goto 'event %" PRIu64 "'",

@@ -271,9 +271,8 @@ static JsonObject *next(const Peer *p, const char *key, GError **error)
     return NULL;
 }
 
-static char *command_line(const char *line)
+static char *monitor_line(const char *command)
 {
-    g_autofree char *command = g_strconcat("ka", *line ? " " : "", line, NULL);
     g_autoptr(JsonBuilder) b = json_builder_new_immutable();
     g_autoptr(JsonNode) root = NULL;
     g_autofree char *json = NULL;
@@ -290,6 +289,13 @@ static char *command_line(const char *line)
     root = json_builder_get_root(b);
     json = json_to_string(root, FALSE);
     return g_strconcat(json, "\n", NULL);
+}
+
+static char *command_line(const char *line)
+{
+    g_autofree char *command = g_strconcat("ka", *line ? " " : "", line, NULL);
+
+    return monitor_line(command);
 }
 
 /* Print why there is no answer: @message is an error of QMP, or NULL. */
@@ -383,6 +389,9 @@ static bool greet_step(const Peer *p, unsigned seconds, GError **error)
     return message && json_object_has_member(message, "QMP");
 }
 
+/* What ka-run --replay saves before the first instruction. */
+#define TO_BEGIN "loadvm ka-begin"
+
 static int ask_line(const Peer *p, const char *line, char **answer)
 {
     g_autofree char *command = command_line(line);
@@ -400,6 +409,26 @@ static bool is_ahead(const char *line, const char *answer)
 {
     return g_str_has_prefix(line, "goto ") && answer &&
            strstr(last_line(answer), " ahead: continue");
+}
+
+/* Return true if ka goto refuses because the place is behind, and the replay
+ * can be set back. */
+static bool is_behind(const char *line, const char *answer)
+{
+    return g_str_has_prefix(line, "goto ") && answer &&
+           strstr(last_line(answer), TO_BEGIN);
+}
+
+/* Load the VM state of the beginning. */
+static int go_back(const Peer *p)
+{
+    g_autofree char *command = monitor_line(TO_BEGIN);
+    g_autoptr(GError) error = NULL;
+    JsonObject *got = send_line(p, command) ? next(p, "return", &error) : NULL;
+    const char *text = got ? ka_json_text(got, "return") : NULL;
+
+    return !text ? print_error(p, got, error) :
+           *text ? fail(p, text) : KA_ANSWERED;
 }
 
 /* Continue the VM, and wait until it stops. */
@@ -446,6 +475,11 @@ static int ask(Peer *p, const char *line, char **answer)
         return print_error(p, got, error);
     }
     rc = ask_line(p, line, answer);
+    if (rc == KA_BAD_LINE && is_behind(line, *answer)) {
+        g_clear_pointer(answer, g_free);
+        rc = go_back(p);
+        rc = rc ? rc : ask_line(p, line, answer);
+    }
     return rc == KA_ANSWERED && is_ahead(line, *answer) ?
                go_there(p, line, answer) : rc;
 }

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """An empty disk for savevm and loadvm, and QEMU's arguments for it. The guest
-does not see the disk."""
+does not see the disk.
+
+usage: snapshot_disk.py FILE
+"""
 import struct
+import sys
 
 CLUSTER = 1 << 16
 NODE = 'vmstate'        # what QMP calls the disk of drive()
@@ -24,3 +28,7 @@ def make_disk(path, size=4 << 30):
 def drive(path):
     return ['-drive', f'if=none,id=snapshots,node-name={NODE},format=qcow2,'
             f'file={path}']
+
+
+if __name__ == '__main__':
+    make_disk(sys.argv[1])

@@ -6,11 +6,13 @@ This process becomes QEMU, which pauses the VM instead of ending. A second
 process, which has its own QMP connection, says why the VM is paused, or ends
 QEMU after a poweroff or a reboot.
 
-usage: watch_vm.py [--replay] [--goto PLACE] KA QMP-SOCKET QEMU [ARGUMENT]...
+usage: watch_vm.py [--replay [--paused] [--goto PLACE]] KA QMP-SOCKET QEMU
+                   [ARGUMENT]...
 
---replay: the VM stays, whatever ended the recorded run.
---goto: the VM, which is paused at its start, goes to this event of its
-recording first.
+--replay: the VM stays, whatever ended the recorded run. It is paused at its
+start; its state there is saved.
+--paused: it remains so; else it begins.
+--goto: it goes to this event of its recording.
 """
 import contextlib
 import os
@@ -72,6 +74,13 @@ class Watcher:
         return 'the guest has reset itself without a panic or a reboot (a ' \
                'triple fault?)'
 
+    def save_begin(self):
+        """Save the state to which "ka goto" goes back. If it cannot be saved,
+        a replay goes forward only."""
+        problem = self.monitor('savevm ka-begin').strip()
+        if problem:
+            say(f'no way back: {problem}')
+
     def go(self, place):
         """Go to a place; see docs/time-travel.md."""
         answer = self.monitor('ka goto ' + place)
@@ -113,6 +122,7 @@ class Watcher:
 def main():
     args = sys.argv[1:]
     replay = args[0] == '--replay' and bool(args.pop(0))
+    paused = args[0] == '--paused' and bool(args.pop(0))
     place = args[0] == '--goto' and args.pop(0) and args.pop(0)
     ka, path, qemu, *args = args
     ours, theirs = socket.socketpair()
@@ -128,8 +138,16 @@ def main():
         os.dup2(0, 1)
         with contextlib.suppress(GuestError, OSError):
             watcher = Watcher(ours, ka, path, pid, replay)
+            if replay:
+                # QEMU has opened the file, which is its own.
+                os.unlink(os.path.join(os.path.dirname(path), 'states'))
+                watcher.save_begin()
             if place:
                 watcher.go(place)
+            elif paused:
+                say('the VM is paused at its beginning; ' + watcher.how)
+            elif replay:
+                watcher.qmp.cmd('cont')
             watcher.watch()
         os._exit(0)
     os.wait()

@@ -203,9 +203,27 @@ def is_here(run, number, event, answer):
     assert here == answer, (here, answer)
 
 
+def reach(run, arch, events, i):
+    answer = rows(ka('-q', f'{run.sockets}/qmp.sock', 'goto', 'event',
+                     str(i + 1), '-j'))
+    is_here(run, i + 1, events[i], answer)
+    compare_registers(arch, run, events[i])
+    compare_block(run, events[i])
+
+
+def reach_by_gdb(kernel, run, events, i):
+    """The debugger continues the VM, and is told that it has stopped."""
+    said = gdb(ARCHES[kernel_arch(kernel)].gdb, run,
+               f'monitor ka goto event {i + 1}', 'continue',
+               'printf "pc=%#lx\\n", $pc', 'disconnect')
+    regs = registers(run)
+    assert f'pc={regs[PC[kernel_arch(kernel)]]:#x}' in said, (said, regs)
+    reach(run, kernel_arch(kernel), events, i)
+
+
 def check_goto(kernel, folder, at, n):
     """Go to N random events, in the order of time, then to the end: a replay
-    that stopped is no other run."""
+    that stopped is no other run. Then back, to some of them."""
     arch = kernel_arch(kernel)
     events = events_of(os.path.join(at, 'journal'))
     which = [i for i, e in enumerate(events) if ONE.match(e['hook'])]
@@ -216,25 +234,29 @@ def check_goto(kernel, folder, at, n):
              f'event {first}') as run:
         run.until(lambda: f'event {first} of {len(events)}: the VM is here'
                   in run.text())
-        for i in chosen:
-            answer = rows(ka('-q', f'{run.sockets}/qmp.sock', 'goto', 'event',
-                             str(i + 1), '-j'))
-            is_here(run, i + 1, events[i], answer)
-            compare_registers(arch, run, events[i])
-            compare_block(run, events[i])
-        refused_places(run, at, len(events), chosen)
+        for i in chosen[:-1]:
+            reach(run, arch, events, i)
+        reach_by_gdb(kernel, run, events, chosen[-1])
+        refused_places(run, len(events), chosen[-1] + 1)
         Qmp(f'{run.sockets}/qmp.sock', TIMEOUT).cmd('cont')
         same_at_the_end(kernel, run, os.path.join(at, 'journal'))
         run.proc.send_signal(signal.SIGTERM)
         run.ended()
     compare_journals(os.path.join(at, 'journal'), journal)
+    with Run(folder, 'back', '--replay', at, '--paused') as run:
+        run.until(lambda: 'paused at its beginning' in run.text())
+        for i in random.Random(2).sample(chosen, max(4, n // 3)):
+            reach(run, arch, events, i)
 
 
-def refused_places(run, at, last, chosen):
+def refused_places(run, last, now):
+    qmp = Qmp(f'{run.sockets}/qmp.sock', TIMEOUT)
+    said = qmp.cmd('human-monitor-command',
+                   {'command-line': 'ka goto event 1'})
+    qmp.close()
+    assert f'event 1 is behind: the replay has made {now}. "loadvm ' \
+        'ka-begin"' in said, said
     for text, *words in (
-            (f"event 1 is behind: the replay has made {chosen[-1] + 1}. Begin "
-             f"another one: ka-run --replay {at} --goto 'event 1'",
-             'event', '1'),
             (f'the recording has no such event; it has {last}', 'event',
              str(last + 1)),
             ('the recording has no error 1', 'error', '1'),

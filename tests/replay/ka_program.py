@@ -127,6 +127,35 @@ def findings():
         assert got == (want, text.replace('\r', ''), ''), (text, got)
 
 
+def going():
+    """ka goto continues the VM, and asks where it is when it has stopped."""
+    here = 'event 5 of 9: the VM is here\r\n'
+    got, sent = ask(
+        *talk('event 5 of 9, 3 ahead: continue the VM to go there\r\n'),
+        lines({**EVENT, 'event': 'RESUME'}, {'return': {}}, EVENT,
+              {**EVENT, 'event': 'STOP'}),
+        lines({'return': here}), command='goto event 5')
+    assert got == (0, here.replace('\r', ''), ''), got
+    assert sent[2]['execute'] == 'cont', sent
+    assert sent[3]['arguments']['command-line'] == 'ka goto', sent
+    got, sent = ask(*talk(here), command='goto event 5')
+    assert got == (0, here.replace('\r', ''), '') and len(sent) == 2, sent
+
+
+def going_back():
+    """What is behind is ahead of the beginning, which is loaded first."""
+    behind = 'ka: event 5 is behind: "loadvm ka-begin" goes\r\n'
+    here = 'event 5 of 9: the VM is here\r\n'
+    got, sent = ask(*talk(behind), lines({'return': ''}),
+                    lines({'return': here}), command='goto event 5')
+    assert got == (0, here.replace('\r', ''), ''), got
+    assert sent[2]['arguments']['command-line'] == 'loadvm ka-begin', sent
+    assert sent[3]['arguments']['command-line'] == 'ka goto event 5', sent
+    got, _ = ask(*talk(behind), lines({'return': 'Error: no such VM state'}),
+                 command='goto event 5')
+    assert got == (2, '', f'ka: {sock}: Error: no such VM state\n'), got
+
+
 def refused_by_qmp():
     got, _ = ask(lines(GREETING), lines({'return': {}}),
                  lines({'error': {'class': 'GenericError', 'desc': 'why'}}))
@@ -721,7 +750,8 @@ def full_disk():
 # -----------------------------------------------------------------------------
 
 TESTS = (an_answer, events_in_between, bad_lines, given_up, findings,
-         refused_by_qmp, qemu_ends, no_qmp, garbage, strings, nobody,
+         going, going_back, refused_by_qmp, qemu_ends, no_qmp, garbage,
+         strings, nobody,
          another_client, taken_socket, slow_answer, follows_calls,
          follows_json, follows_log, follows_trace,
          says_what_is_missing, ends_with_the_session, ends_at_a_signal,

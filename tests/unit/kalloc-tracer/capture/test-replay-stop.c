@@ -76,6 +76,32 @@ CAPTURE_TEST(gaps_do_not_count, "/replay-stop/gaps-do-not-count")
     g_assert_cmpuint(test_qemu_stops(), ==, 0);
 }
 
+/* A loaded VM state is at the place at which it was saved; a stop that was
+ * asked for before is not wanted any more. */
+CAPTURE_TEST(vm_states_have_a_place, "/replay-stop/vm-states-have-a-place")
+{
+    KtGoto go = kt_capture_stop_replay(w->capture, "journal");
+    g_autoptr(GByteArray) begin = NULL, later = NULL;
+
+    g_assert_false(go.has_begin(go.opaque));
+    begin = test_qemu_save();
+    g_assert_true(go.has_begin(go.opaque));
+    test_qemu_run(START);
+    run_kmalloc(w, BLOCK);
+    later = test_qemu_save();
+    run_kfree(w, BLOCK);
+    check_now(&go, 2);
+    go.stop_at(go.opaque, (KtEventPlace) { .event = 2 });
+    g_assert_null(test_qemu_load(later));
+    check_now(&go, 1);
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    run_kfree(w, BLOCK);
+    g_assert_cmpuint(test_qemu_stops(), ==, 0);
+    check_now(&go, 2);
+    g_assert_null(test_qemu_load(begin));
+    check_now(&go, 0);
+}
+
 TEST(places_have_an_order, "/replay-stop/places-have-an-order")
 {
     static const uint8_t kinds[] = {

@@ -22,12 +22,14 @@ static const char script[] =
     "free va=ffff888000001000 us=5\n"                   /* 5 */
     "free va=ffff888000001000 us=6\n";                  /* 6 */
 
-/** struct Fake - a replay. @asked: where it has to stop */
+/** struct Fake - a replay. @asked: where it has to stop; @begin: it has a VM
+ *  state of its beginning */
 typedef struct Fake {
     JournalPath *path;
     TestWorld *w;
     KtGoto go;
     KtEventPlace now, asked;
+    bool begin;
 } Fake;
 
 static KtEventPlace now(void *opaque)
@@ -40,12 +42,18 @@ static void stop_at(void *opaque, KtEventPlace place)
     ((Fake *)opaque)->asked = place;
 }
 
+static bool has_begin(void *opaque)
+{
+    return ((Fake *)opaque)->begin;
+}
+
 static void fake_init(Fake *f)
 {
     *f = (Fake) { .path = new_path(), .w = test_world_new("") };
     test_world_free(test_world_new_at(script, f->path));
     f->go = (KtGoto) {
-        .journal = f->path, .now = now, .stop_at = stop_at, .opaque = f,
+        .journal = f->path, .now = now, .stop_at = stop_at,
+        .has_begin = has_begin, .opaque = f,
     };
     test_world_context(f->w)->go = &f->go;
 }
@@ -126,6 +134,8 @@ TEST(refuses, "/goto/refuses")
     f.now.event = 5;
     check_says(&f, "goto event 2", "event 2 is behind: the replay has made 5. "
                "Begin another one: ka-run --replay ", 1);
+    f.begin = true;
+    check_says(&f, "goto event 2", "\"loadvm ka-begin\"", 1);
     test_world_context(f.w)->go = NULL;
     check_says(&f, "goto event 2", "only a replay can go to an event", 1);
 }

@@ -41,6 +41,8 @@ WORDS = 'no_hash_pointers loglevel=5 tsc=reliable nowatchdog'
 # attributes of caches and for ACPI.
 QUICK = ('acpi=off 8250.nr_uarts=1 cryptomgr.notests '
          'initcall_blacklist=tracer_init_tracefs,slab_sysfs_init')
+# A kernel has one of them: the second since 6.10.
+KMALLOC = '__kmalloc', '__kmalloc_noprof'
 TIMEOUT = 1500          # a boot takes a minute of a processor
 
 
@@ -87,7 +89,8 @@ def modules(w):
 
 def calls(w):
     """Each call of the module is recorded, with its result."""
-    w.guest.hmp_qmp('ka calls add __kmalloc --module kf_calls')
+    for name in KMALLOC:
+        w.guest.hmp_qmp(f'ka calls add {name} --module kf_calls')
     w.calls('kmalloc', 320, n=7)
     rows = [r for r in w.guest.rows('ka calls -n 0') if r.get('type') == 'call']
     assert len(rows) == 7, w.guest.hmp_qmp('ka calls')

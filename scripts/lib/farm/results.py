@@ -11,7 +11,7 @@ left_out when a result is made.
     verdict    clean, found, or broken: no findings, but the run is not complete
     reason     why it is not complete, or ''
     detail     more about that, of several lines, such as what the vCPUs did
-    facts      {kernel, arch, ka, qemu}
+    facts      {kernel, arch, ka, qemu}, and accel if it was KVM
     stat       {counter: number} of ka stat
     findings   [{kind, title, alt, fold, exact, weak, blocks, hidden, text,
                stacks [{what, frames}]}]

@@ -14,7 +14,7 @@ from . import plan, results
 SWEEP = os.path.join(prepared.ROOT, 'scripts', 'sweep')
 TOP = 200           # stacks that are kept
 MOST_REPORT = 256 << 20
-FACTS = 'kernel', 'arch', 'ka', 'qemu'
+FACTS = 'kernel', 'arch', 'ka', 'qemu', 'accel'
 
 
 def command(line, program, *more):

@@ -37,11 +37,10 @@ COMPLAINTS = re.compile(r'WARNING:|BUG:|Oops|ftrace bug|int3|general protect')
 # Each character on the console leaves the guest; warnings are printed. Ticks of
 # the timer come late, so no clock is right.
 WORDS = 'no_hash_pointers loglevel=5 tsc=reliable nowatchdog'
-# Two thirds of the allocations of a boot are for the files of tracing, for
-# attributes of caches and for ACPI.
+# Half of the allocations of a boot are for the files of tracing, and for
+# attributes of caches.
 QUICK = ('8250.nr_uarts=1 cryptomgr.notests '
          'initcall_blacklist=tracer_init_tracefs,slab_sysfs_init')
-ALONE = 'acpi=off'      # the kernel finds one CPU only
 # A kernel has one of them: the second since 6.10.
 KMALLOC = '__kmalloc', '__kmalloc_noprof'
 TIMEOUT = 1500          # a boot takes a minute of a processor
@@ -250,7 +249,7 @@ def error(g, share):
 def events_and_stacks(tap, kernel, smp, label):
     """The guest's own trace of its allocators has the same events, with the
     same backtraces."""
-    words = f'{oracle.TRACE_WORDS} {WORDS} {QUICK} {ALONE}'.replace(
+    words = f'{oracle.TRACE_WORDS} {WORDS} {QUICK}'.replace(
         'tracer_init_tracefs,', '')
     run = oracle.traced_run(kernel, smp, 1, stacks=True, buffer='48M',
                             words=words, mem=512, start=outer.start,
@@ -283,8 +282,7 @@ def run_commands(tap, guest, label, commands):
 
 def run(tap, kernel, smp, label, quick):
     work = None if quick else 'work'
-    words = f'{WORDS} {QUICK if quick else ""} ' \
-            f'{ALONE if quick and smp == 1 else ""}'
+    words = f'{WORDS} {QUICK if quick else ""}'
     with tempfile.TemporaryDirectory(prefix='ka-kvm.') as tmp:
         share = make_share(os.path.join(tmp, 'share'), kernel)
         with outer.start(kernel, smp, run=work,

@@ -76,8 +76,8 @@ typedef struct KtAccountKey {
  *          blocks of other layers lie in them, and their bytes
  * @backing_unknown: backtraces that allocated pages, when it was not known
  *          whether these are for blocks of other layers; they are in @sum
- * @unsized: live blocks of a kmem_cache whose object size was not known when
- *          they were allocated; each adds 0 bytes to @sum
+ * @unsized: live blocks that add 0 bytes to @sum: the object size of their
+ *          kmem_cache was not known when they were allocated
  */
 typedef struct KtTotals {
     KtAccount sum;

@@ -220,9 +220,9 @@ void kt_vmstate_prepare(KtTracer *t);
 bool kt_vmstate_install(KtCapture *c, KtTracer *t, KtReplayStop *place,
                         const GByteArray *bytes, GError **errp);
 
-/** kt_capture_forget_image() - Drop what is known of the guest's hibernation
- *  image: the VM is set to another time, and its disk with it. Lock held, no
- *  vCPU executes. */
+/** kt_capture_forget_image() - Drop the map that was saved with the guest's
+ *  hibernation image. Call it when QEMU loads a VM state: the guest's disk, and
+ *  the image on it, are then of another time. Lock held, no vCPU executes. */
 void kt_capture_forget_image(KtCapture *c);
 
 #endif /* KT_CAPTURE_H */

@@ -6,8 +6,8 @@
 #include "kalloc-tracer/capture/breakpoint-table.h"
 #include "kalloc-tracer/capture/seam.h"
 
-/** struct KtKvmMissed - functions whose calls are not all seen; @names: (owned)
- *  the first of them */
+/** struct KtKvmMissed - functions whose calls are not all seen. @n: how many;
+ *  @names: (owned) a list of the first of them */
 typedef struct KtKvmMissed {
     unsigned n;
     GString *names;
@@ -25,7 +25,8 @@ typedef struct KtKvmMissed {
  * @withdrawn: breakpoints that QEMU had withdrawn when all were planted last
  * @replant_us: monotonic time when those are planted that it has withdrawn
  *              since; 0: there are none
- * @hooks, @points: what is missed of them
+ * @hooks, @points: functions of hooks, and of call points, whose calls are not
+ *                  all seen
  */
 typedef struct KtKvm {
     const KtBoot *boot;

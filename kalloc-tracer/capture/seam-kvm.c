@@ -14,9 +14,11 @@
  *                         call point: kt_capture_on_watched(), which says how
  *                         the vCPU goes on
  *
- * seam-kvm-plan.c decides what is planted. While it boots, the kernel patches
- * its own text: see seam-kvm-patching.c. While recording is off:
- * seam-kvm-switch.c.
+ * Other files of the seam:
+ *   seam-kvm-plan.c      which breakpoints are planted
+ *   seam-kvm-patching.c  what is done while the kernel boots and patches its
+ *                        own text
+ *   seam-kvm-switch.c    what is done when recording is switched off and on
  *
  * Threads. on_hook() runs on vCPU threads; it only tries the capture's lock,
  * which protects plans. A command may hold that lock and wait for a vCPU.

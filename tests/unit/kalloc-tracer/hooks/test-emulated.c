@@ -3,9 +3,9 @@
  * Instructions on which breakpoints are planted under KVM. Oracle: the decoder
  * of QEMU, which emulates them, taken from its patch (qemu-code-hooks.py).
  *
- * All opcodes with all prefixes, and what is planted in real kernels:
- * KA_TEST_KERNELS is <vmlinuz>[:<vmlinuz>...]. --verbose prints the tables of
- * docs/kvm.md.
+ * One test compares all opcodes with all prefixes, another the instructions
+ * on which breakpoints are planted in real kernels: KA_TEST_KERNELS is
+ * <vmlinuz>[:<vmlinuz>...]. --verbose prints the tables of docs/kvm.md.
  */
 #include "tests/lib/test-main.h"
 #include "guest-symbols/arch/arch-internal.h"

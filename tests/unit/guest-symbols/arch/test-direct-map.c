@@ -62,14 +62,16 @@ TEST(x86_64_tells, "/linear/x86-64-tells")
     g_assert_cmphex(guess[0].page_offset, ==, variables[1]);
 }
 
+static const GsDirectMapAt arm64 = {
+    .arch = &gs_arch_arm64,
+    .page_shift = 12,
+    .struct_page = 64,
+    .memstart_addr = VARIABLES,
+};
+
 TEST(arm64_of_each_time, "/linear/arm64-of-each-time")
 {
-    GsDirectMapAt at = {
-        .arch = &gs_arch_arm64,
-        .page_shift = 12,
-        .struct_page = 64,
-        .memstart_addr = VARIABLES,
-    };
+    GsDirectMapAt at = arm64;
 
     variables[0] = 0;
     /* 4K pages, 48 bits: 6.9, 5.11, 5.4; then 52 bits */
@@ -85,12 +87,7 @@ TEST(arm64_of_each_time, "/linear/arm64-of-each-time")
 
 TEST(arm64_counts_from_page_frame_0, "/linear/arm64-counts-from-page-frame-0")
 {
-    const GsDirectMapAt at = {
-        .arch = &gs_arch_arm64,
-        .page_shift = 12,
-        .struct_page = 64,
-        .memstart_addr = VARIABLES,
-    };
+    const GsDirectMapAt at = arm64;
 
     variables[0] = 0x40000000;
     g_assert_true(is_among(&at, 0xffff000000000000 - 0x40000000,
@@ -101,12 +98,7 @@ TEST(arm64_counts_from_page_frame_0, "/linear/arm64-counts-from-page-frame-0")
  * page frame 0 would not be in the kernel's half. */
 TEST(arm64_52_bits_on_a_cpu_of_48, "/linear/arm64-52-bits-on-a-cpu-of-48")
 {
-    const GsDirectMapAt at = {
-        .arch = &gs_arch_arm64,
-        .page_shift = 12,
-        .struct_page = 64,
-        .memstart_addr = VARIABLES,
-    };
+    const GsDirectMapAt at = arm64;
     GsDirectMap guess[GS_DIRECT_MAP_MAX];
     bool certain;
 
@@ -203,12 +195,7 @@ static uint64_t by_page(const GsDirectMapAt *at, uint64_t page)
  * page. */
 TEST(arm64_by_a_page, "/direct-map/arm64-by-a-page")
 {
-    const GsDirectMapAt at = {
-        .arch = &gs_arch_arm64,
-        .page_shift = 12,
-        .struct_page = 64,
-        .memstart_addr = VARIABLES,
-    };
+    const GsDirectMapAt at = arm64;
     const GsDirectMap want = { 0xffff000000000000 - START,
                                0xfffffdffc0000000 - START / 4096 * 64 };
     const uint64_t page = want.vmemmap + PFN * 64;

@@ -325,6 +325,7 @@ static void retype(KtCapture *c)
         }
     }
     kt_capture_set_kernel(c, k);
+    kt_access_watch_begin_again(c, boot);
     c->seam->update(c);
 }
 

@@ -186,6 +186,9 @@ void kt_access_watch_start(KtCapture *c);
  *  about to be published. Lock held; blocks that the map has are known to the
  *  shadow if @still: no vCPU executes. */
 void kt_access_watch_begin_boot(KtCapture *c, KtBoot *boot, bool still);
+/** kt_access_watch_begin_again() - The kernel's types are not what they were:
+ *  if accesses are checked, begin anew, or end. Lock held, no vCPU executes. */
+void kt_access_watch_begin_again(KtCapture *c, KtBoot *boot);
 /** kt_access_watch_end_boot() - Drop the shadow and all that belongs to the
  *  boot. Lock held, no vCPU executes. */
 void kt_access_watch_end_boot(KtCapture *c);

@@ -351,6 +351,27 @@ static void arm(KtCapture *c, KtBoot *boot, KtAccessFilter *filter, bool still)
     c->shared.access = &watch;
 }
 
+/* Say that what the user asked for does not happen: "no errors" would else be
+ * read as the result of checks. Each boot of a kernel would say the same.
+ * seam-kvm.c says the rest. */
+static void end_and_say(const KtCapture *c, const char *why)
+{
+    g_autofree char *line = NULL;
+
+    kt_arming_ended(watch.arming, why);
+    if (!why || why == watch.said || !c->say || !c->seam->sees_accesses) {
+        return;
+    }
+    watch.said = why;
+    line = g_strdup_printf("accesses are not checked: %s", why);
+    c->say(line);
+}
+
+void kt_access_watch_refuse(const char *why)
+{
+    end_and_say(capture, why);
+}
+
 void kt_access_watch_begin_boot(KtCapture *c, KtBoot *boot, bool still)
 {
     g_autoptr(KtAccessFilter) filter = kt_arming_filter(watch.arming);
@@ -358,8 +379,16 @@ void kt_access_watch_begin_boot(KtCapture *c, KtBoot *boot, bool still)
 
     if (filter && !why) {
         arm(c, boot, g_steal_pointer(&filter), still);
-    } else {
-        kt_arming_ended(watch.arming, why);
+        return;
+    }
+    end_and_say(c, why);
+}
+
+void kt_access_watch_begin_again(KtCapture *c, KtBoot *boot)
+{
+    if (c->shared.access) {
+        kt_access_watch_end_boot(c);
+        kt_access_watch_begin_boot(c, boot, true);
     }
 }
 

@@ -50,6 +50,7 @@ typedef struct KtAccessLook {
  * @arming: the tracer's part: filters, and what explains accesses
  * @shadow: (atomic, nullable) NULL until the direct map is known
  * @refused: (atomic) @shadow cannot be made
+ * @said: (static, nullable) why checks do not begin, as it was printed last
  * @vm_areas: of vmalloc()
  * @classes: of the kernel's code
  * @areas: (nullable) only this code is checked, and calls of memcpy() and the
@@ -79,6 +80,7 @@ struct KtAccessWatch {
     KtArming *arming;
     KtShadow *shadow;
     bool refused;
+    const char *said;
     KtVmAreas *vm_areas;
     KtCodeClasses *classes;
     KtCodeAreas *areas;
@@ -126,6 +128,10 @@ typedef struct KtSuspect {
 /** kt_access_watch_suspect() - Judge an access to a bad byte; push an event if
  *  nothing explains it. @m: without backtrace; @m->ra is set if @s->range */
 void kt_access_watch_suspect(KtAccessWatch *w, KtHookCall *m, KtSuspect *s);
+
+/** kt_access_watch_refuse() - No shadow can be made: say that accesses are not
+ *  checked. @why: (static) */
+void kt_access_watch_refuse(const char *why);
 
 /** kt_access_watch_find_code() - Find the classes of the kernel's code, and
  *  which of it is checked, with the modules that are loaded now. No vCPU

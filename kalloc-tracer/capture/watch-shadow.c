@@ -123,7 +123,7 @@ void kt_access_watch_make_shadow(KtAccessWatch *w, KtGuest *g)
                       &err);
     if (!s) {
         __atomic_store_n(&w->refused, true, __ATOMIC_RELAXED);
-        kt_arming_ended(w->arming, why_refused(err));
+        kt_access_watch_refuse(why_refused(err));
         return;
     }
     if (__atomic_compare_exchange_n(&w->shadow, &none, s, false,

@@ -22,12 +22,17 @@ static bool is_live(const McOut *out, GError **errp)
 
 /* ---- ka access ----------------------------------------------------------- */
 
+const char *mc_why_unchecked(const McOut *out, const KtAccessInfo *info)
+{
+    return info->why_not ? info->why_not :
+           out->ctx->kernel_found ? "they are about to be" :
+                                    "the kernel is not known yet";
+}
+
 /* (owned) */
 static char *state_text(const McOut *out, const KtAccessInfo *info)
 {
     const char *blocks = info->text ? info->text : "all blocks";
-    const char *waits = out->ctx->kernel_found ? "they are about to be" :
-                                                 "the kernel is not known yet";
 
     if (!info->wanted) {
         return info->why_not ?
@@ -41,8 +46,8 @@ static char *state_text(const McOut *out, const KtAccessInfo *info)
         return g_strdup_printf("checked since %" PRIu64 " us: %s",
                                info->since_us, blocks);
     }
-    return g_strdup_printf("not checked: %s (%s)",
-                           info->why_not ? info->why_not : waits, blocks);
+    return g_strdup_printf("not checked: %s (%s)", mc_why_unchecked(out, info),
+                           blocks);
 }
 
 /* Count the names that the kernel should have and has not: what it has instead

@@ -49,6 +49,10 @@ bool mc_has_only(const McArgs *args, uint64_t options, const char *why,
  *  the end of a "no blocks" line; empty if events were recorded */
 char *mc_why_nothing(McOut *out);
 
+/** mc_why_unchecked() - return why accesses are wanted and not checked
+ *  (access.c) */
+const char *mc_why_unchecked(const McOut *out, const KtAccessInfo *info);
+
 /** mc_whatis_pointer() - append the first fact of ka whatis about where a
  *  pointer outside of all blocks leads: a symbol, per-CPU memory, a struct page
  *  (whatis.c). Return false if there is none. */

@@ -177,6 +177,32 @@ static void add_unjudged(GString *text, const KtStats *stats)
     }
 }
 
+/* Say which accesses are not judged, although the user asked for checks. */
+static void add_unchecked(GString *text, const McOut *out, const KtStats *stats)
+{
+    KtAccessInfo info = { 0 };
+    g_autofree char *filters = NULL, *disarmed = NULL, *why = NULL;
+
+    kt_access_info(out->ctx->tracer, &info);
+    filters = info.text;
+    disarmed = info.disarmed;
+    if (info.wanted && !info.armed) {
+        why = g_strconcat("accesses are not checked: ", mc_why_unchecked(out,
+                          &info), NULL);
+        add_reason(text, why);
+    }
+    if (disarmed) {
+        g_string_append_printf(text, "%saccesses to objects of these caches "
+                               "are not checked any more, as allocations are "
+                               "not seen: %s", text->len ? "; " : "", disarmed);
+    }
+    if (stats->counter[KT_CNT_ACCESS_NO_MEMORY] ||
+        stats->counter[KT_CNT_ACCESS_DROPPED]) {
+        add_reason(text, "some accesses were not checked (access.no_memory, "
+                   "access.dropped)");
+    }
+}
+
 /* Return (owned) why errors may be missing in the list, NULL if none can be. */
 static char *why_incomplete(const McOut *out, const KtStats *stats)
 {
@@ -208,6 +234,7 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
                    "reported");
     }
     add_unjudged(text, stats);
+    add_unchecked(text, out, stats);
     if (!kt_tracer_enabled(out->ctx->tracer)) {
         add_reason(text, "tracing is off");
     }

@@ -34,6 +34,7 @@ ELF_FORMATS = {'x86_64': 'elf64-x86-64', 'aarch64': 'elf64-littleaarch64',
                'riscv64': 'elf64-littleriscv'}
 HEX = re.compile(r'0x[0-9a-f]+|\b[0-9a-f]{16}\b')
 EARLY_PIDS = 40
+NO_TYPES = 'the kernel has no types'
 WHATIS_CACHES = 'task_struct', 'dentry', 'kmalloc-64'
 
 
@@ -187,11 +188,23 @@ def with_larger_dentry(raw):
     return path, size
 
 
+def check_unchecked(guest):
+    """Access checks began with the file, and end with it; that is said."""
+    said_so = f'accesses are not checked: {NO_TYPES}'
+    assert said_so in said(guest)[1], said(guest)
+    access, = rows(guest, 'ka access -j')
+    assert (access['armed'], access['since_us']) == (0, None), access
+    assert f'not checked: {NO_TYPES}' in access['text'], access
+    for text in guest.hmp('ka error'), guest.hmp_qmp('ka error -j'):
+        assert said_so in ' '.join(text.split()), text
+
+
 def check_refused(kernel, path, why):
-    with boot(kernel, f'without=types,types={path}') as g:
+    with boot(kernel, f'without=types,types={path},access=on') as g:
         assert g.wait_done() == 0
+        check_unchecked(g)
         lines, numbers = said(g), g.stat()
-    assert len(lines) == 1 and 'does not fit' in lines[0], lines
+    assert len(lines) == 2 and 'does not fit' in lines[0], lines
     assert re.search(why, lines[0]), lines
     assert numbers['kernel.types'] in ('none', 'learned')
     assert numbers['errors.recorded'] == 0, numbers

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The value of the plugin's option access= has the filters of ka access on.
+ * Until checks have begun, ka error says that accesses are not checked.
  */
 #include <string.h>
 
@@ -45,6 +46,32 @@ TEST(test_filters, "/access-option/filters")
 TEST(test_old_words, "/access-option/old-words")
 {
     check_filters("in:x", "accesses by code of module x");
+}
+
+/* Run "error", whose text has to have the part, or not. */
+static void check_errors(TestWorld *w, const char *part, bool has)
+{
+    g_autofree char *text = NULL;
+    int rc;
+
+    text = test_world_run(w, "error -j", &rc);
+    g_assert_cmpint(rc, ==, 0);
+    g_assert_cmpint(strstr(text, part) != NULL, ==, has);
+}
+
+TEST(test_not_begun, "/access-option/not-begun")
+{
+    g_autoptr(TestWorld) w = test_world_new(
+        "complete\nalloc va=ffff888000001000 size=30 us=1 stack=1");
+    g_autoptr(GError) err = NULL;
+
+    check_errors(w, "not checked", false);
+    mc_access_arm(test_world_tracer(w), "on", &err);
+    g_assert_no_error(err);
+    check_errors(w, "not all are known: accesses are not checked: the kernel "
+                 "is not known yet", true);
+    kt_access_disarm(test_world_tracer(w));
+    check_errors(w, "not checked", false);
 }
 
 static void check_refused(const char *filters, const char *part)

@@ -49,6 +49,12 @@ bool mc_has_only(const McArgs *args, uint64_t options, const char *why,
  *  the end of a "no blocks" line; empty if events were recorded */
 char *mc_why_nothing(McOut *out);
 
+/** mc_why_missing() - return (owned) why blocks may exist that ka does not
+ *  know, NULL if none can. mc_remark_missing() remarks it, where a list of
+ *  blocks or a sum would be read as that of all. */
+char *mc_why_missing(McOut *out);
+void mc_remark_missing(McOut *out);
+
 /** mc_why_unchecked() - return why accesses are wanted and not checked
  *  (access.c) */
 const char *mc_why_unchecked(const McOut *out, const KtAccessInfo *info);

@@ -102,6 +102,40 @@ char *mc_why_nothing(McOut *out)
                        why_no_events(out->ctx), NULL);
 }
 
+char *mc_why_missing(McOut *out)
+{
+    KtStats stats = mc_stats(out);
+    const char *const reasons[] = {
+        stats.blind ? "the kernel's symbols are only those that it exports" :
+        stats.complete ? "" :
+        out->ctx->kernel_found ? "tracing began late" :
+                                 "the running kernel is not recognised",
+        stats.gap ? "events were not recorded (gaps, block.dropped)" : "",
+        stats.unseen ? "calls that hand out memory were not recorded "
+                       "(call.dropped, call.unreadable)" : "",
+        stats.counter[KT_CNT_FREE_UNHOOKED] ?
+            "the kernel's symbols lack functions that allocate "
+            "(free.unhooked)" : "",
+        kt_tracer_enabled(out->ctx->tracer) ? "" : "tracing is off",
+    };
+    GString *s = g_string_new(NULL);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(reasons); i++) {
+        g_string_append_printf(s, "%s%s", s->len && *reasons[i] ? "; " : "",
+                               reasons[i]);
+    }
+    return g_string_free(s, !s->len);
+}
+
+void mc_remark_missing(McOut *out)
+{
+    g_autofree char *why = mc_why_missing(out);
+
+    if (why) {
+        mc_remarkf(out, "blocks may be missing: %s", why);
+    }
+}
+
 char *mc_range_text(const McRange *r)
 {
     if (r->lo == r->hi) {

@@ -532,8 +532,11 @@ bool mc_cmd_leak_module(McOut *out, const McArgs *args, GError **errp)
     }
     if (!any) {
         print_nothing(out, args);
-    } else if (more) {
+        return true;
+    }
+    if (more) {
         mc_more(out, more);
     }
+    mc_remark_missing(out);
     return true;
 }

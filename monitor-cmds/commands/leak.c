@@ -197,12 +197,14 @@ static void print_missing(McOut *out, const KtLeakReport *r)
         mc_remarkf(out, "not searched: %s",
                    (const char *)g_ptr_array_index(r->missing, i));
     }
+    mc_remark_missing(out);
 }
 
 typedef struct ScanRow {
     const KtLeakReport *r;
     unsigned leaks, stacks, missing;
     uint64_t leaked_bytes;
+    const char *blocks_missing;
 } ScanRow;
 
 #define R(key_, member_, help_) \
@@ -223,6 +225,8 @@ static const McObject scan_object = MC_LINE_OBJECT("scan",
     R("fresh", fresh, "leaks that the previous scan did not report"),
     MC_COLUMN(ScanRow, missing, NUMBER, NULL,
               "number of things that were not searched"),
+    MC_COLUMN(ScanRow, blocks_missing, TEXT, NULL,
+              "why ka may not know all blocks, null if it does"),
     R("read_bytes", bytes, "bytes that were searched"),
     R("guest_bytes", guest_bytes, "of so many"),
     R("unreadable_pages", unreadable, "pages that could not be read"),
@@ -233,9 +237,10 @@ MC_OBJECTS(mc_leak_objects, &mc_leak_object, &scan_object);
 static void print_sum(McOut *out, const KtLeakReport *r, const Groups *groups)
 {
     g_autofree char *text = describe(out, r, groups->stacks, groups->bytes);
+    g_autofree char *why = mc_why_missing(out);
 
     mc_print_line(out, &scan_object, &(ScanRow) {
-        r, r->leaks->len, groups->stacks, r->missing->len, groups->bytes },
+        r, r->leaks->len, groups->stacks, r->missing->len, groups->bytes, why },
         text);
 }
 

@@ -151,7 +151,9 @@ static void print_table(McOut *out, const McArgs *args, McTopTable *table)
     for (unsigned i = 0; mc_goes_on(out, i, rows->len, limit); i++) {
         mc_print_top_row(out, table, rows->pdata[i]);
     }
-    if (!rows->len && !out->closed) {
+    if (rows->len) {
+        mc_remark_missing(out);
+    } else if (!out->closed) {
         g_autofree char *why = mc_why_nothing(out);
 
         mc_remarkf(out, "%s%s%s", table->diff ?

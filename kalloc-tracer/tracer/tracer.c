@@ -176,9 +176,12 @@ static unsigned up_to_module_event_locked(KtTracer *t, unsigned n)
 
 static void drain_events_locked(KtTracer *t, uint64_t target)
 {
-    while (kt_queue_done(t->queue) < target) {
+    uint64_t done;
+
+    while ((done = kt_queue_done(t->queue)) < target) {
         unsigned n;
-        const KtEvent *ev = kt_queue_peek(t->queue, BATCH, &n);
+        const KtEvent *ev = kt_queue_peek(t->queue, MIN(BATCH, target - done),
+                                          &n);
 
         if (n == 0) {
             return;
@@ -191,8 +194,9 @@ static void drain_events_locked(KtTracer *t, uint64_t target)
     }
 }
 
-/* Apply published events up to the place @target, and a few after it if they
- * are in the same batch. Stop at the first place that is not published. */
+/* Apply published events up to the place @target, and none after it: the
+ * journal was promised no more. Stop at the first place that is not
+ * published. */
 static void drain_locked(KtTracer *t, uint64_t target)
 {
     uint64_t since;

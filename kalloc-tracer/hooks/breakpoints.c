@@ -9,7 +9,7 @@
 /**
  * struct Scan - the code of a function, in one or two parts
  * @main, @cold: @cold has paths that are unlikely; empty: there is none
- * @thunk: jumps there return; 0: there is none
+ * @thunk: jumps there return, see is_return_thunk(); 0: unknown
  * @fentry: the function that ftrace has called at each entry; 0: unknown
  */
 typedef struct Scan {
@@ -62,38 +62,75 @@ static void add_tail(KtBreakpoints *out, uint64_t to)
 
 /* ---- returns ------------------------------------------------------------- */
 
-/* Return true for jmp *rm: where it leads is not known. */
-static bool is_indirect_jump(const uint8_t *insn, size_t len)
+/* Return true for jmp *rm, whose target is not known, and for other forms of
+ * ret. */
+static bool is_unknown_end(const uint8_t *insn, size_t len)
 {
-    size_t at = len > 1 && (insn[0] == 0x3e || (insn[0] & 0xf0) == 0x40);
+    size_t at = len > 1 && (insn[0] == 0x3e || insn[0] == 0xf3 ||
+                            (insn[0] & 0xf0) == 0x40);
 
-    return len > at + 1 && insn[at] == 0xff && (insn[at + 1] >> 3 & 7) == 4;
+    return insn[at] == 0xc2 || (at && insn[at] == 0xc3) ||
+           (len > at + 1 && insn[at] == 0xff && (insn[at + 1] >> 3 & 7) == 4);
 }
 
-/* A jump that is no part of a function's code comes back: static_cpu_has() has
- * its slow path in .altinstr_aux. */
-static bool is_function(const GsKernel *k, uint64_t va)
+/*
+ * Return true for code that returns for the function that jumps there.
+ * Compilers name __x86_return_thunk. Kernels replace it by that of the CPU:
+ * srso_return_thunk, srso_alias_return_thunk, retbleed_return_thunk,
+ * its_return_thunk, call_depth_return_thunk (__x86_return_skl up to 6.8).
+ */
+static bool is_return_thunk(const char *name)
 {
-    GsSymbol sym;
+    static const char end[] = "return_thunk";
+    size_t len = strlen(name);
 
-    return gs_kernel_is_text(k, va) && gs_kernel_symbolize(k, va, &sym) &&
-           sym.va == va;
+    return (len >= sizeof(end) - 1 &&
+            !strcmp(name + len - (sizeof(end) - 1), end)) ||
+           !strcmp(name, "__x86_return_skl");
+}
+
+/* Return true for the retpoline of jmp *reg. */
+static bool is_indirect_thunk(const char *name)
+{
+    static const char start[] = "__x86_indirect_";
+
+    return !strncmp(name, start, sizeof(start) - 1);
 }
 
 /* A jump to the beginning of another function is a tail call, also if it is
- * conditional. */
+ * conditional. One that is no part of a function's code comes back:
+ * static_cpu_has() has its slow path in .altinstr_aux. */
+static void follow_out(Scan *s, uint64_t va, uint64_t to)
+{
+    GsSymbol sym;
+
+    if (!gs_kernel_is_text(s->k, to) || !gs_kernel_symbolize(s->k, to, &sym)) {
+        return;
+    }
+    if (is_indirect_thunk(sym.name)) {
+        s->out->incomplete = true;
+    } else if (sym.va == to) {
+        if (to == s->thunk || is_return_thunk(sym.name)) {
+            add_return(s->out, va);
+        } else {
+            add_tail(s->out, to);
+        }
+    }
+}
+
+/* An instruction that a branch leads to is executed without an entry, too. */
 static void follow(Scan *s, uint64_t va, const uint8_t *insn,
                    const GsBranch *b)
 {
     if (s->arch->breakpoint(insn, b->len) == GS_BREAKPOINT_RETURN) {
         add_return(s->out, va);
-    } else if (b->direct && !b->call && !is_inside(s, b->to)) {
-        if (s->thunk && b->to == s->thunk) {
-            add_return(s->out, va);
-        } else if (is_function(s->k, b->to)) {
-            add_tail(s->out, b->to);
+    } else if (b->direct && !b->call) {
+        if (!is_inside(s, b->to)) {
+            follow_out(s, va, b->to);
+        } else if (b->to == s->out->entry) {
+            s->out->entry = 0;
         }
-    } else if (!b->direct && is_indirect_jump(insn, b->len)) {
+    } else if (!b->direct && is_unknown_end(insn, b->len)) {
         s->out->incomplete = true;
     }
 }
@@ -103,24 +140,6 @@ static void follow(Scan *s, uint64_t va, const uint8_t *insn,
 static bool is_call_of(const Scan *s, const GsBranch *b)
 {
     return b->direct && b->call && s->fentry && b->to == s->fentry;
-}
-
-/* Return true if a branch of the function leads to @va: then the instruction
- * there is executed without an entry, too. */
-static bool is_target(const Scan *s, const uint8_t *code, size_t len,
-                      uint64_t va)
-{
-    size_t at = 0;
-    GsBranch b;
-
-    while (at < len &&
-           s->arch->branch(s->main + at, code + at, len - at, &b)) {
-        if (b.direct && !b.call && b.to == va) {
-            return true;
-        }
-        at += b.len;
-    }
-    return false;
 }
 
 /* The landing pad, padding and ftrace's site are skipped. */
@@ -134,8 +153,7 @@ static void find_entry(Scan *s, const uint8_t *code, size_t len)
         GsBreakpoint kind = s->arch->breakpoint(code + at, b.len);
 
         if (kind != GS_BREAKPOINT_NOTHING && !is_call_of(s, &b)) {
-            if (kind != GS_BREAKPOINT_NEVER &&
-                !is_target(s, code, len, s->main + at)) {
+            if (kind != GS_BREAKPOINT_NEVER) {
                 s->out->entry = s->main + at;
             }
             return;

@@ -22,7 +22,9 @@ typedef struct KtKvmMissed {
  * @changed: (atomic) the call points are others than those that are planted
  * @resumed: (atomic) recording was switched on, and the next vCPU that comes by
  *           a breakpoint has to read the caches again
+ * @late: a vCPU executes a kernel whose breakpoints it could not plant
  * @withdrawn: breakpoints that QEMU had withdrawn when all were planted last
+ * @gaps: (atomic) for how many of them a gap was pushed
  * @replant_us: monotonic time when those are planted that it has withdrawn
  *              since; 0: there are none
  * @hooks, @points: functions of hooks, and of call points, whose calls are not
@@ -30,8 +32,8 @@ typedef struct KtKvmMissed {
  */
 typedef struct KtKvm {
     const KtBoot *boot;
-    bool patching, off, changed, resumed;
-    uint64_t withdrawn;
+    bool patching, off, changed, resumed, late;
+    uint64_t withdrawn, gaps;
     int64_t replant_us;
     KtKvmMissed hooks, points;
 } KtKvm;
@@ -51,8 +53,9 @@ typedef struct KtKvmPlan {
 
 /** kt_kvm_plan_points() - Plan breakpoints of call points anew. */
 void kt_kvm_plan_points(const KtCapture *c, const KtBoot *boot);
-/** kt_kvm_plan_all() - Plan those of hooks and call points. */
-void kt_kvm_plan_all(const KtCapture *c, const KtBoot *boot);
+/** kt_kvm_plan_all() - Plan those of hooks and call points. Memory of hooks
+ *  that cannot have all of theirs is not judged. */
+void kt_kvm_plan_all(const KtCapture *c, KtBoot *boot);
 /** kt_kvm_plan_entry() - Plan the entry of the function @name. Returns: false
  *  if there is no place for it. */
 bool kt_kvm_plan_entry(const KtKvmPlan *p, const char *name,
@@ -68,7 +71,7 @@ char *kt_kvm_unseen(KtCapture *c);
 /* ---- seam-kvm-patching.c ------------------------------------------------- */
 
 /** kt_kvm_begin_boot() - Plan and plant for a boot. The lock is held. */
-void kt_kvm_begin_boot(const KtCapture *c, const KtBoot *boot);
+void kt_kvm_begin_boot(const KtCapture *c, KtBoot *boot);
 /** kt_kvm_begin_patching() - alternative_instructions() is entered. */
 void kt_kvm_begin_patching(void);
 /** kt_kvm_look_patched() - Plan and plant anew if the kernel has patched its

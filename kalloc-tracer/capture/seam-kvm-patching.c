@@ -44,7 +44,7 @@ void kt_kvm_begin_patching(void)
 }
 
 /* The lock is held. */
-void kt_kvm_begin_boot(const KtCapture *c, const KtBoot *boot)
+void kt_kvm_begin_boot(const KtCapture *c, KtBoot *boot)
 {
     KtKvmPlan p = { boot, c->shared.kernel, &kt_kvm.hooks, 0 };
 
@@ -61,7 +61,7 @@ void kt_kvm_begin_boot(const KtCapture *c, const KtBoot *boot)
 
 static void end_patching(KtCapture *c)
 {
-    const KtBoot *boot = kt_capture_boot(c);
+    KtBoot *boot = kt_capture_boot(c);
     KtKvmPlan p = { boot, c->shared.kernel, &kt_kvm.hooks, 0 };
 
     if (boot && kt_capture_trylock(c)) {

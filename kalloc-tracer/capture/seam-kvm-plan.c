@@ -162,13 +162,27 @@ static void plan_hook(KtKvmPlan *p, KtHookId id)
     }
 }
 
-static void plan_hooks(const KtBoot *boot, const GsKernel *k)
+/* No error is certain that calls which are not seen can explain. */
+static void doubt(KtBoot *boot, KtHookId id)
+{
+    kt_hooks_miss(boot->hooks, id);
+    for (unsigned i = 1; i < G_N_ELEMENTS(boot->row); i++) {
+        boot->row[i].flags = kt_hooks_row(boot->hooks, (KtHookId) { i }).flags;
+    }
+}
+
+static void plan_hooks(KtBoot *boot, const GsKernel *k)
 {
     KtKvmPlan p = { boot, k, &kt_kvm.hooks, 0 };
     const KtHookSite *site;
 
     for (unsigned id = 1; id < G_N_ELEMENTS(boot->row); id++) {
+        unsigned missed = kt_kvm.hooks.n;
+
         plan_hook(&p, (KtHookId) { id });
+        if (kt_kvm.hooks.n > missed) {
+            doubt(boot, (KtHookId) { id });
+        }
     }
     for (unsigned i = 0; (site = kt_hooks_site(boot->hooks, i)); i++) {
         add(&p, site->va, KT_AT_SITE, i, 0);
@@ -221,12 +235,14 @@ bool kt_kvm_plan_entry(const KtKvmPlan *p, const char *name,
 void kt_kvm_clear(void)
 {
     kt_breakpoints_clear();
-    kt_kvm.patching = false;
+    kt_kvm.patching = kt_kvm.late = false;
+    kt_kvm.gaps = qemu_plugin_code_hooks_withdrawn();
+    __atomic_store_n(&kt_kvm.withdrawn, kt_kvm.gaps, __ATOMIC_RELAXED);
     miss_none(&kt_kvm.hooks);
     miss_none(&kt_kvm.points);
 }
 
-void kt_kvm_plan_all(const KtCapture *c, const KtBoot *boot)
+void kt_kvm_plan_all(const KtCapture *c, KtBoot *boot)
 {
     __atomic_store_n(&kt_kvm.changed, false, __ATOMIC_SEQ_CST);
     plan_hooks(boot, c->shared.kernel);

@@ -21,8 +21,9 @@
  *   seam-kvm-switch.c    what is done when recording is switched off and on
  *
  * Threads. on_hook() runs on vCPU threads; it only tries the capture's lock,
- * which protects plans. A command may hold that lock and wait for a vCPU.
- * Breakpoints are disabled and enabled while no vCPU executes.
+ * which protects plans. on_syscall_entry() waits for it: without breakpoints
+ * the vCPU must not go on. Breakpoints are disabled and enabled while no vCPU
+ * executes.
  */
 #include "kalloc-tracer/capture/seam-kvm-internal.h"
 
@@ -90,12 +91,31 @@ static enum qemu_plugin_code_hook_action enter_point(
 
 /* ---- withdrawn breakpoints ----------------------------------------------- */
 
-/* QEMU withdraws a breakpoint if its instruction cannot be emulated: the vCPU
- * executes it. Planted at once, the vCPU might come to it again. */
-static void replant(KtCapture *c)
+/*
+ * QEMU withdraws a breakpoint if its instruction cannot be emulated: the vCPU
+ * executes it. Planted at once, the vCPU might come to it again.
+ *
+ * Until then calls are not seen there, which may be calls that free or return
+ * memory: a gap begins and ends that time. Another vCPU sees their effects
+ * later than @withdrawn, which is why this comes before a hit is recorded.
+ */
+static void push_gap(KtCapture *c, unsigned vcpu)
+{
+    const KtEvent gap = {
+        .kind = KT_EV_GAP, .cpu = vcpu, .flags = KT_EVF_UNSEEN,
+    };
+
+    kt_tracer_push(c->shared.tracer, vcpu, &gap);
+}
+
+static void replant(KtCapture *c, unsigned vcpu, uint64_t withdrawn)
 {
     int64_t now = g_get_monotonic_time();
 
+    if (__atomic_exchange_n(&kt_kvm.gaps, withdrawn, __ATOMIC_RELAXED) !=
+        withdrawn) {
+        push_gap(c, vcpu);
+    }
     if (!kt_capture_trylock(c)) {
         return;
     }
@@ -103,9 +123,9 @@ static void replant(KtCapture *c)
         kt_kvm.replant_us = now + WITHDRAWN_US;
     } else if (now >= kt_kvm.replant_us) {
         kt_kvm.replant_us = 0;
-        __atomic_store_n(&kt_kvm.withdrawn, qemu_plugin_code_hooks_withdrawn(),
-                         __ATOMIC_RELAXED);
+        __atomic_store_n(&kt_kvm.withdrawn, withdrawn, __ATOMIC_RELAXED);
         kt_breakpoints_replant();
+        push_gap(c, vcpu);
     }
     kt_capture_unlock(c);
 }
@@ -139,7 +159,12 @@ static enum qemu_plugin_code_hook_action on_hook(unsigned vcpu, uint64_t va,
     uint32_t use = b ? kt_breakpoint_uses(b) : 0;
     uint32_t id = b ? __atomic_load_n(&b->id, __ATOMIC_RELAXED) : 0;
     enum qemu_plugin_code_hook_action action = QEMU_PLUGIN_CODE_HOOK_EXECUTE;
+    uint64_t withdrawn = qemu_plugin_code_hooks_withdrawn();
 
+    if (G_UNLIKELY(withdrawn !=
+                   __atomic_load_n(&kt_kvm.withdrawn, __ATOMIC_RELAXED))) {
+        replant(c, vcpu, withdrawn);
+    }
     kt_vcpu_count(&c->vcpu[vcpu], KT_CNT_KVM_HITS, 1);
     if (G_UNLIKELY(kt_kvm.patching)) {
         kt_kvm_look_patched(c, use);
@@ -159,10 +184,6 @@ static enum qemu_plugin_code_hook_action on_hook(unsigned vcpu, uint64_t va,
     if (G_UNLIKELY(__atomic_load_n(&kt_kvm.changed, __ATOMIC_RELAXED))) {
         plant_points(c);
     }
-    if (G_UNLIKELY(qemu_plugin_code_hooks_withdrawn() !=
-                   __atomic_load_n(&kt_kvm.withdrawn, __ATOMIC_RELAXED))) {
-        replant(c);
-    }
     return action;
 }
 
@@ -171,7 +192,7 @@ static enum qemu_plugin_code_hook_action on_hook(unsigned vcpu, uint64_t va,
  * its breakpoints when the VM continues. */
 static void update(KtCapture *c)
 {
-    const KtBoot *boot = kt_capture_boot(c);
+    KtBoot *boot = kt_capture_boot(c);
 
     if (boot != kt_kvm.boot) {
         kt_kvm.boot = NULL;
@@ -183,6 +204,37 @@ static void update(KtCapture *c)
     }
 }
 
+/* A vCPU in user space can have page tables without the kernel (KPTI). */
+static bool is_mapped(const KtBoot *boot)
+{
+    for (unsigned id = 1; boot && id < G_N_ELEMENTS(boot->row); id++) {
+        uint64_t va = kt_hooks_va(boot->hooks, (KtHookId) { id });
+        uint8_t byte;
+
+        if (va) {
+            return kt_guest_read(boot->guest, va, &byte, sizeof(byte));
+        }
+    }
+    return true;
+}
+
+/* The boot has no breakpoints yet. A vCPU that cannot plant them executes
+ * without: what is done until another one can is not known. */
+static void begin(KtCapture *c, unsigned vcpu)
+{
+    bool late = kt_kvm.late;
+
+    kt_capture_lock(c);
+    kt_kvm.late = !is_mapped(kt_capture_boot(c));
+    if (late && !kt_kvm.late) {
+        push_gap(c, vcpu);
+    }
+    if (!kt_kvm.late) {
+        update(c);
+    }
+    kt_capture_unlock(c);
+}
+
 /* A vCPU sets the entry of system calls, or has set it and continues. */
 static void on_syscall_entry(unsigned vcpu, uint64_t va, void *opaque)
 {
@@ -190,9 +242,8 @@ static void on_syscall_entry(unsigned vcpu, uint64_t va, void *opaque)
 
     in_callback = true;
     kt_capture_on_unknown(vcpu, (void *)(uintptr_t)va);
-    if (kt_capture_boot(c) != kt_kvm.boot && kt_capture_trylock(c)) {
-        update(c);
-        kt_capture_unlock(c);
+    if (kt_capture_boot(c) != kt_kvm.boot) {
+        begin(c, vcpu);
     }
     in_callback = false;
 }

@@ -255,6 +255,16 @@ static unsigned layers_of(const KtHookRow *row)
                                           kt_hook_family_layers(row->family);
 }
 
+void kt_hooks_miss(KtHooks *h, KtHookId id)
+{
+    const KtHookRow *row = &h->row[id.v];
+
+    if (kt_role_does(row->role, KT_DOES_MAKE) ||
+        kt_role_does(row->role, KT_DOES_FREE)) {
+        kt_hooks_doubt(h, layers_of(row));
+    }
+}
+
 /* The row records what its function does not call. It does so at the function's
  * entry or return, which may be in another order than the allocator's: no error
  * of that memory is certain. */

@@ -165,6 +165,9 @@ void kt_hooks_check_calls(KtHooks *h, const GsKernel *k,
 /** kt_hooks_keep_calls() - Copy what kt_hooks_check_calls() found in @from,
  *  which is of the same boot and table. */
 void kt_hooks_keep_calls(KtHooks *h, const KtHooks *from);
+/** kt_hooks_miss() - Say that not all calls of that hook are seen: events of
+ *  memory of its kind carry KT_EVF_UNSURE. */
+void kt_hooks_miss(KtHooks *h, KtHookId id);
 /** kt_hooks_site() - (nullable) Return call @i that is hooked. */
 const KtHookSite *kt_hooks_site(const KtHooks *h, unsigned i);
 /** kt_hooks_calls() - (static, nullable) Describe whether the function of @id

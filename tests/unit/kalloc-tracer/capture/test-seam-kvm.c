@@ -112,13 +112,24 @@ static void put_function(FakeCapture *w, uint64_t va)
     memcpy(w->image + (va - TEXT), code, sizeof(code));
 }
 
-/* Start the kernel: it sets the entry of system calls. */
+/* Start a kernel with three functions that can have breakpoints: it sets the
+ * entry of system calls. */
 static void boot(FakeCapture *w)
 {
     memset(w->image, 0xcc, 0xb00);
     put_function(w, KMALLOC);
     put_function(w, KFREE);
     put_function(w, NOT_HOOKED);
+    hooks.entry_cb(0, START, hooks.entry_userdata);
+}
+
+/* Start a kernel whose functions all can. */
+static void boot_whole(FakeCapture *w)
+{
+    memset(w->image, 0xcc, 0xb00);
+    for (unsigned at = 0x200; at < 0xb00; at += 0x10) {
+        put_function(w, TEXT + at);
+    }
     hooks.entry_cb(0, START, hooks.entry_userdata);
 }
 
@@ -150,6 +161,13 @@ static bool leave(unsigned place, uint64_t va, uint64_t result)
     *test_qemu_reg(GS_REG_SP) = STACK + 64 * place;
     *test_qemu_reg(GS_REG_RESULT) = result;
     return execute(va + RETURN);
+}
+
+/* Call kmalloc(): a vCPU comes by a breakpoint. */
+static void run_once(FakeCapture *w)
+{
+    enter(w, 0, KMALLOC, 64);
+    leave(0, KMALLOC, BLOCK);
 }
 
 CAPTURE_TEST(calls_become_events, "/seam-kvm/calls-become-events")
@@ -233,6 +251,38 @@ CAPTURE_TEST(loaded, "/seam-kvm/loaded")
     g_assert_cmpuint(counter_of(w, KT_CNT_KVM_BREAKPOINTS), ==, 0);
 }
 
+static const void *no_kernel(uint64_t va, size_t *avail)
+{
+    return NULL;
+}
+
+/* A vCPU in user space has no kernel in its page tables, and executes before
+ * another one plants the breakpoints of the loaded VM. */
+CAPTURE_TEST(planted_late, "/seam-kvm/planted-late")
+{
+    g_autoptr(GByteArray) section = NULL;
+    g_autofree char *why = NULL;
+
+    boot_whole(w);
+    run_once(w);
+    section = test_qemu_save();
+    why = test_qemu_load(section);
+    g_assert_null(why);
+    test_qemu_view(no_kernel);
+    hooks.entry_cb(0, START, hooks.entry_userdata);
+    test_qemu_view(NULL);
+    g_assert_cmpuint(hooks.n, ==, 0);
+    hooks.entry_cb(0, START, hooks.entry_userdata);
+    g_assert_true(stats_of(w).gap);
+    run_once(w);                        /* it was freed meanwhile */
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    test_qemu_reset();
+    boot_whole(w);
+    g_assert_false(stats_of(w).gap);
+    test_qemu_reset();
+}
+
 /* ---- call points --------------------------------------------------------- */
 
 static void fail(FakeCapture *w, const KtFaultSpec *spec)
@@ -241,13 +291,6 @@ static void fail(FakeCapture *w, const KtFaultSpec *spec)
 
     kt_faults_add(w->t, kt_capture_kernel(w->capture), spec, &err);
     g_assert_no_error(err);
-}
-
-/* Call kmalloc(): a vCPU comes by a breakpoint. */
-static void run_once(FakeCapture *w)
-{
-    enter(w, 0, KMALLOC, 64);
-    leave(0, KMALLOC, BLOCK);
 }
 
 /* Points are planted at the next breakpoint, and removed likewise. */
@@ -393,6 +436,45 @@ CAPTURE_TEST(off, "/seam-kvm/off")
     test_qemu_reset();
 }
 
+/* Calls that were entered while recording was off return when it is on: nothing
+ * is known of them, and nothing of them is judged. */
+CAPTURE_TEST(in_flight, "/seam-kvm/in-flight")
+{
+    boot_whole(w);
+    run_once(w);
+    kt_tracer_set_enabled(w->t, false);
+    g_assert_false(enter(w, 1, KFREE, BLOCK));
+    g_assert_false(enter(w, 0, KMALLOC, 64));
+    kt_tracer_set_enabled(w->t, true);
+    g_assert_true(leave(0, KMALLOC, BLOCK + 64));
+    g_assert_cmpuint(stats_of(w).live_blocks, ==, 1);
+    enter(w, 1, KFREE, BLOCK + 64);
+    run_once(w);                        /* the block that was freed */
+    enter(w, 1, KFREE, BLOCK);
+    enter(w, 1, KFREE, BLOCK);          /* handed out unseen meanwhile */
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALL_STALE), ==, 0);
+    g_assert_cmpuint(kt_pending_calls_pending(w->capture->shared.calls), ==, 0);
+    test_qemu_reset();
+}
+
+/* A call point is added while a call of it runs. */
+CAPTURE_TEST(point_in_flight, "/seam-kvm/point-in-flight")
+{
+    boot(w);
+    g_assert_false(enter(w, 2, NOT_HOOKED, 1));
+    watch_functions(w, "not_hooked");
+    run_once(w);
+    g_assert_true(leave(2, NOT_HOOKED, 7));
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_ENTERED), ==, 0);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_RECORDED), ==, 0);
+    enter(w, 2, NOT_HOOKED, 1);
+    leave(2, NOT_HOOKED, 7);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_RECORDED), ==, 1);
+    g_assert_cmpuint(counter_of(w, KT_CNT_CALLS_STALE), ==, 0);
+    test_qemu_reset();
+}
+
 /* Points that change while recording is off are planted by the first vCPU that
  * comes by any breakpoint, whose calls are not recorded. */
 CAPTURE_TEST(points_while_off, "/seam-kvm/points-while-off")
@@ -428,6 +510,52 @@ CAPTURE_TEST(counters, "/seam-kvm/counters")
     kt_tracer_set_enabled(w->t, false);
     kt_capture_sync_counters(w->capture);
     g_assert_cmpuint(counter_of(w, KT_CNT_KVM_BREAKPOINTS), ==, 0);
+    test_qemu_reset();
+}
+
+static void free_twice(FakeCapture *w)
+{
+    run_once(w);
+    enter(w, 1, KFREE, BLOCK);
+    enter(w, 1, KFREE, BLOCK);
+}
+
+/* Functions that cannot have breakpoints may allocate and free, too: then no
+ * error of that memory is certain. */
+CAPTURE_TEST(unseen_memory, "/seam-kvm/unseen-memory")
+{
+    boot(w);
+    free_twice(w);
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    test_qemu_reset();
+    boot_whole(w);
+    free_twice(w);
+    g_assert_cmpuint(stats_of(w).errors, ==, 1);
+    kt_capture_sync_counters(w->capture);
+    g_assert_cmpuint(counter_of(w, KT_CNT_KVM_UNSEEN), ==, 0);
+    test_qemu_reset();
+}
+
+/* What was freed while a breakpoint was withdrawn is not known. */
+CAPTURE_TEST(withdrawn_gaps, "/seam-kvm/withdrawn-gaps")
+{
+    boot_whole(w);
+    g_assert_false(stats_of(w).gap);
+    withdraw(KFREE + ENTRY);
+    enter(w, 0, KMALLOC, 64);
+    g_assert_true(stats_of(w).gap);
+    g_assert_true(stats_of(w).unseen);
+    leave(0, KMALLOC, BLOCK);
+    g_assert_false(enter(w, 1, KFREE, BLOCK));
+    g_usleep(20000);
+    run_once(w);                        /* at the same address */
+    g_assert_true(enter(w, 1, KFREE, BLOCK));
+    g_assert_cmpuint(stats_of(w).errors, ==, 0);
+    withdraw(KFREE + ENTRY);
+    test_qemu_reset();
+    boot_whole(w);                      /* all are there again */
+    run_once(w);
+    g_assert_false(stats_of(w).gap);
     test_qemu_reset();
 }
 

@@ -101,3 +101,18 @@ void kt_tracer_cache_destroyed(KtTracer *t, KtCacheId id)
 {
     kt_tasks_caches_cache_destroyed(t->names, id);
 }
+
+KtHookTable *kt_tracer_hooks(KtTracer *t)
+{
+    return t->hooks;
+}
+
+const char *kt_tracer_hook_name(const KtTracer *t, KtHookId id)
+{
+    return kt_hook_table_name(t->hooks, id);
+}
+
+bool kt_tracer_hook_has_gfp(const KtTracer *t, KtHookId id)
+{
+    return kt_hook_table_has_gfp(t->hooks, id);
+}

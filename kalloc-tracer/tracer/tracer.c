@@ -568,21 +568,6 @@ KtBudget *kt_tracer_budget(KtTracer *t)
     return t->budget;
 }
 
-KtHookTable *kt_tracer_hooks(KtTracer *t)
-{
-    return t->hooks;
-}
-
-const char *kt_tracer_hook_name(const KtTracer *t, KtHookId id)
-{
-    return kt_hook_table_name(t->hooks, id);
-}
-
-bool kt_tracer_hook_has_gfp(const KtTracer *t, KtHookId id)
-{
-    return kt_hook_table_has_gfp(t->hooks, id);
-}
-
 void kt_tracer_count(KtTracer *t, KtCounter c, uint64_t n)
 {
     kt_counters_add(t->counters, c, n);

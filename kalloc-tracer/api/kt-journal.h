@@ -54,8 +54,10 @@ bool kt_tracer_has_journal(const KtTracer *t);
  *  lock, as a query does. */
 void kt_tracer_save_status(KtTracer *t, const KtStatus *s);
 /** kt_tracer_on_second() - call @fn about once a second while events come, on
- *  the consumer thread without locks; it may save the status. Set it before
- *  kt_tracer_start(). */
+ *  the consumer thread without locks; it may save the status. If
+ *  KtConfig.repeatable is set, call @fn each 2048 events instead, on the thread
+ *  that pushes, which may have locks of its own; @fn may not save the status.
+ *  Set it before kt_tracer_start(). */
 void kt_tracer_on_second(KtTracer *t, void (*fn)(void *opaque), void *opaque);
 /** kt_tracer_save_kernel() - store the symbols of @k (borrowed for the call).
  *  @found: it was recognised in memory; else it was given as a file. Any

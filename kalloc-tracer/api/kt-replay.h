@@ -20,7 +20,8 @@ typedef struct KtReplay KtReplay;
 
 /**
  * struct KtReplayInfo - what a file contains, and what is missing
- * @begun: when the file was begun: the host's clock, seconds since 1970
+ * @begun: when the file was begun: the host's clock, seconds since 1970. 0: not
+ *         known, because QEMU recorded or replayed the run
  * @bytes: size of the file
  * @frames, @events: whole frames, and events in them, as the headers say
  * @first_us, @last_us: times of these events

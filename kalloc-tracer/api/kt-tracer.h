@@ -30,6 +30,9 @@
  * @warn: (nullable) called once, with one line, when the first block is not
  *        kept; on any thread, with the tracer's lock held
  * @journal: (nullable) path of the file that gets all events
+ * @repeatable: QEMU records or replays this run. What the journal has then
+ *              depends on the guest alone, so the journal of a replay is that
+ *              of the recorded run, byte for byte
  */
 typedef struct KtConfig {
     unsigned n_cpus;
@@ -39,6 +42,7 @@ typedef struct KtConfig {
     uint64_t mem_bytes;
     void (*warn)(const char *line);
     const char *journal;
+    bool repeatable;
 } KtConfig;
 #define KT_CONFIG_DEFAULT \
     { .n_cpus = 1, .history_bytes = 256 * 1024 * 1024, .max_stacks = 1 << 22 }

@@ -49,6 +49,7 @@ struct KtJournal {
     uint64_t wanted;            /* how far the file will go */
     uint64_t promised;          /* what its head says of that */
     bool ended;
+    bool repeatable;            /* KtConfig */
     pthread_mutex_t lock;       /* of all that follows */
     pthread_cond_t more;        /* there is a job, or it is to stop */
     pthread_cond_t less;        /* a job is done */
@@ -209,16 +210,33 @@ void kt_journal_promise(KtJournal *j, uint64_t seq)
     }
 }
 
+static uint64_t second_of(const KtEvent *ev)
+{
+    return ev->us / G_USEC_PER_SEC;
+}
+
+/* Return how many of @n events the run takes. */
+static unsigned fitting(const KtJournal *j, const KtEvent *ev, unsigned n)
+{
+    unsigned room = MIN(n, KT_RUN_EVENTS - j->used), k = 0;
+    uint64_t second = second_of(j->used ? j->run : ev);
+
+    while (j->repeatable && k < room && second_of(&ev[k]) == second) {
+        k++;
+    }
+    return j->repeatable ? k : room;
+}
+
 static void append(KtJournal *j, const KtEvent *ev, unsigned n)
 {
     while (n) {
-        unsigned k = MIN(n, KT_RUN_EVENTS - j->used);
+        unsigned k = fitting(j, ev, n);
 
         memcpy(j->run + j->used, ev, k * sizeof(*ev));
         j->used += k;
         ev += k;
         n -= k;
-        if (j->used == KT_RUN_EVENTS) {
+        if (n || j->used == KT_RUN_EVENTS) {
             submit_run(j);
         }
     }
@@ -264,7 +282,9 @@ static void wait_for_writer(KtJournal *j)
 
 void kt_journal_flush(KtJournal *j, bool wait)
 {
-    submit_run(j);
+    if (!j->repeatable) {
+        submit_run(j);
+    }
     if (wait) {
         wait_for_writer(j);
     }
@@ -302,7 +322,7 @@ static bool write_head(int fd, const KtConfig *config)
         .map_bytes = config->map_bytes,
         .max_stacks = config->max_stacks,
         .n_cpus = config->n_cpus,
-        .begun = g_get_real_time() / G_USEC_PER_SEC,
+        .begun = config->repeatable ? 0 : g_get_real_time() / G_USEC_PER_SEC,
     };
     uint8_t bytes[KT_HEAD_BYTES];
 
@@ -338,6 +358,7 @@ KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
                   O_CLOEXEC, 0666);
     const char *why_not = fd >= 0 ? why_not_ours(fd) :
                           errno == ENXIO ? no_file : g_strerror(errno);
+    KtJournal *j;
 
     if (!why_not && (ftruncate(fd, 0) || !write_head(fd, config))) {
         why_not = g_strerror(errno);
@@ -350,12 +371,15 @@ KtJournal *kt_journal_open(const KtConfig *config, const KtDepot *stacks,
         }
         return NULL;
     }
-    return journal_new(fd, stacks, names, hooks, counters);
+    j = journal_new(fd, stacks, names, hooks, counters);
+    j->repeatable = config->repeatable;
+    return j;
 }
 
 void kt_journal_end(KtJournal *j)
 {
     if (!j->ended) {
+        submit_run(j);
         kt_journal_flush(j, true);
         kt_journal_stop(j);
         kt_frame_writer_end(j->out);

@@ -8,6 +8,10 @@
  * Whoever appends holds the tracer's lock, and only copies. The writer thread
  * encodes, packs and writes. Before kt_journal_start(), and after
  * kt_journal_stop(), whoever appends does that itself.
+ *
+ * If the run is repeatable (KtConfig), the file must not depend on when
+ * somebody flushes. Then a frame of events ends when it is full, in front of
+ * another frame, and at each second of the guest.
  */
 #ifndef KT_JOURNAL_H
 #define KT_JOURNAL_H
@@ -56,8 +60,8 @@ void kt_journal_events(KtJournal *j, const KtEvent *ev, unsigned n);
 void kt_journal_control(KtJournal *j, KtControl control, uint32_t value);
 /** kt_journal_add_frame() - append a frame. @data becomes the journal's. */
 void kt_journal_add_frame(KtJournal *j, KtFrameKind kind, GByteArray *data);
-/** kt_journal_flush() - hand everything to the writer thread. @wait: return
- *  when it is in the file */
+/** kt_journal_flush() - hand everything to the writer thread; in a repeatable
+ *  run, whole frames only. @wait: return when it is in the file */
 void kt_journal_flush(KtJournal *j, bool wait);
 
 #endif /* KT_JOURNAL_H */

@@ -390,7 +390,7 @@ static bool read_ring(KtPrintkLog *l, const KtPrintkRing *r, const GsMem *mem,
         if (i == KT_PRINTK_BATCH) {
             return true;
         }
-        if (i % TIME_STEP == 0) {
+        if (i % TIME_STEP == 0 && !l->tracer->config.repeatable) {
             since = since ? since : host_ns();
             if (host_ns() - since >= TIME_NS) {
                 return true;

@@ -8,8 +8,8 @@
  *     monitor command "ka" -> McContext -> mc_run() --queries--> tracer
  *
  * QEMU's main thread, with the BQL, calls everything here, with two exceptions:
- * on_second() and on_violation() run on the tracer's thread, and a vCPU's
- * thread calls with_context() while no vCPU executes.
+ * on_second() and on_violation() run on the tracer's thread or on a vCPU's
+ * thread, and a vCPU's thread calls with_context() while no vCPU executes.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -143,8 +143,18 @@ static void save_records(const Plugin *p)
     kt_faults_save(p->tracer);
 }
 
+/* Read the kernel's log, unless no vCPU executes, and save all records. */
+static void update_records(const Plugin *p, bool still)
+{
+    if (!still) {
+        kt_capture_read_log(p->capture);
+    }
+    save_records(p);
+}
+
 /* Call @fn with what commands may use. The status is saved before and after, so
- * that `ka -f` on the journal answers as the VM did at both times. */
+ * that `ka -f` on the journal answers as the VM did at both times. If QEMU
+ * records or replays the run, a command changes nothing in the journal. */
 static void with_context(void *opaque, bool still,
                          void (*fn)(const McContext *ctx, void *data),
                          void *data)
@@ -158,18 +168,21 @@ static void with_context(void *opaque, bool still,
     kt_capture_lock(p->capture);
     kt_capture_set_still(p->capture, still);
     kt_capture_settle(p->capture);
-    if (!still) {
-        kt_capture_read_log(p->capture);
+    if (!p->rr) {
+        update_records(p, still);
     }
-    save_records(p);
     ctx = context_locked(p, &why);
     ctx.learned = learned = kt_capture_learned(p->capture);
     ctx.unseen = unseen = kt_capture_unseen(p->capture);
     vm = kt_capture_vm(p->capture);
     ctx.vm = &vm;
-    save_status_locked(p, &ctx);
+    if (!p->rr) {
+        save_status_locked(p, &ctx);
+    }
     fn(&ctx, data);
-    save_status_locked(p, &ctx);
+    if (!p->rr) {
+        save_status_locked(p, &ctx);
+    }
     kt_capture_set_still(p->capture, false);
     kt_capture_unlock(p->capture);
 }
@@ -210,19 +223,29 @@ static void run_command(struct qemu_plugin_monitor *mon, const char *args,
     }
 }
 
-/* Save the status once a second; on the tracer's thread. If another thread has
- * the lock, it saves the status itself, or looks for the kernel. */
-static void on_second(void *userdata)
+/* If another thread has the lock, it saves the status itself, or looks for the
+ * kernel. */
+static void save_status(Plugin *p)
 {
-    Plugin *p = userdata;
     g_autofree char *why = NULL;
     McContext ctx;
 
-    save_records(p);
     if (kt_tracer_has_journal(p->tracer) && kt_capture_trylock(p->capture)) {
         ctx = context_locked(p, &why);
         save_status_locked(p, &ctx);
         kt_capture_unlock(p->capture);
+    }
+}
+
+/* Once a second; on the tracer's thread. If QEMU records or replays the run: on
+ * a vCPU's thread, and the status is saved when QEMU ends. */
+static void on_second(void *userdata)
+{
+    Plugin *p = userdata;
+
+    save_records(p);
+    if (!p->rr) {
+        save_status(p);
     }
 }
 
@@ -358,7 +381,8 @@ static void on_exit_cb(qemu_plugin_id_t id, void *userdata)
     }
     kt_tracer_stop(p->tracer);
     end_reports(p);
-    on_second(p);
+    save_records(p);
+    save_status(p);
     kt_tracer_end_journal(p->tracer);
 }
 
@@ -394,7 +418,8 @@ static bool load_rules(KtTracer *t, const KtOptions *o, GError **errp)
             kt_access_rules_load(t, o->access_rules, errp));
 }
 
-static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
+static KtTracer *make_tracer(const Plugin *p, const KtOptions *o,
+                             unsigned n_cpus)
 {
     KtConfig config = KT_CONFIG_DEFAULT;
     g_autoptr(GError) err = NULL;
@@ -405,6 +430,7 @@ static KtTracer *make_tracer(const KtOptions *o, unsigned n_cpus)
     config.mem_bytes = o->mem;
     config.warn = warn;
     config.journal = o->journal;
+    config.repeatable = p->rr;
     t = kt_tracer_new(&config, &err);
     if (t && !load_rules(t, o, &err)) {
         g_clear_pointer(&t, kt_tracer_free);
@@ -497,7 +523,7 @@ static bool install(qemu_plugin_id_t id, const qemu_info_t *info,
         return false;
     }
     p->rr = kt_record_replay();
-    p->tracer = make_tracer(o, n_cpus);
+    p->tracer = make_tracer(p, o, n_cpus);
     if (!p->tracer) {
         qemu_plugin_register_monitor_cmd(id, "ka", NULL, NULL, NULL, NULL);
         g_free(p);

@@ -188,6 +188,19 @@ static bool same_bytes(const GByteArray *a, const GByteArray *b)
     return a && a->len == b->len && !memcmp(a->data, b->data, a->len);
 }
 
+/* Clear the counters that depend on the host's speed. */
+static void clear_host_counters(KtStats *stats)
+{
+    for (unsigned i = 0; i < KT_CNT__COUNT; i++) {
+        const char *name = kt_counter_name(i);
+
+        if (g_str_has_prefix(name, "cost.") ||
+            g_str_has_prefix(name, "check.")) {
+            stats->counter[i] = 0;
+        }
+    }
+}
+
 /* kt_query_begin() flushes the events first: packing them changes counters, and
  * the status has to contain their final values. */
 void kt_tracer_save_status(KtTracer *t, const KtStatus *s)
@@ -201,6 +214,9 @@ void kt_tracer_save_status(KtTracer *t, const KtStatus *s)
     data = g_byte_array_new();
     kt_query_begin(t);
     kt_query_stats(t, &stats);
+    if (t->config.repeatable) {
+        clear_host_counters(&stats);
+    }
     kt_status_put(&GS_OUT(data), s, &stats);
     if (!same_bytes(t->status, data)) {
         kt_journal_add_frame(t->journal, KT_FRAME_STATUS,
@@ -252,7 +268,7 @@ static bool flush_if_due(KtTracer *t)
 
 void kt_tracer_tick(KtTracer *t)
 {
-    if (flush_if_due(t) && t->on_second) {
+    if (!t->config.repeatable && flush_if_due(t) && t->on_second) {
         t->on_second(t->on_second_opaque);
     }
 }

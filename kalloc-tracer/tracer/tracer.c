@@ -251,6 +251,19 @@ static void wait_for_slot(KtTracer *t, uint64_t seq)
     }
 }
 
+/* Event @seq is pushed. A producer calls this once every LOOK_EVERY events. */
+static void look(KtTracer *t, uint64_t seq)
+{
+    if (seq - kt_queue_done(t->queue) >= KT_QUEUE_SLOTS / 2 &&
+        !somebody_waits(t) && pthread_mutex_trylock(&t->lock) == 0) {
+        drain_locked(t, seq);
+        pthread_mutex_unlock(&t->lock);
+    }
+    if (t->config.repeatable && t->on_second) {
+        t->on_second(t->on_second_opaque);
+    }
+}
+
 void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev)
 {
     uint64_t seq = kt_queue_reserve(t->queue);
@@ -259,11 +272,8 @@ void kt_tracer_push(KtTracer *t, unsigned cpu, const KtEvent *ev)
         wait_for_slot(t, seq);
     }
     kt_queue_publish(t->queue, seq, ev);
-    if (seq % LOOK_EVERY == 0 &&
-        seq - kt_queue_done(t->queue) >= KT_QUEUE_SLOTS / 2 &&
-        !somebody_waits(t) && pthread_mutex_trylock(&t->lock) == 0) {
-        drain_locked(t, seq);
-        pthread_mutex_unlock(&t->lock);
+    if (seq % LOOK_EVERY == 0) {
+        look(t, seq);
     }
 }
 

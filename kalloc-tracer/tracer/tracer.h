@@ -218,7 +218,8 @@ KtModules *kt_tracer_modules(KtTracer *t);
 void kt_tracer_lock_drained(KtTracer *t);
 
 /** kt_tracer_tick() - Flush the journal and call @on_second, if a second has
- *  passed since the last time. The consumer thread, without a lock. */
+ *  passed since the last time. Do neither if KtConfig.repeatable is set. The
+ *  consumer thread, without a lock. */
 void kt_tracer_tick(KtTracer *t);
 
 /** kt_tracer_apply_module_events() - Apply the module events whose place is not

@@ -104,6 +104,81 @@ TEST(many_events, "/journal/many-events")
     g_assert_true(!out || lines == n);
 }
 
+/* ---- a run that QEMU records or replays ---------------------------------- */
+
+#define REPEATED 20000      /* events: more than a frame has */
+
+static KtTracer *new_repeatable(const char *path)
+{
+    KtConfig config = KT_CONFIG_DEFAULT;
+
+    config.journal = path;
+    config.repeatable = true;
+    return kt_tracer_new(&config, NULL);
+}
+
+static void count_call(void *opaque)
+{
+    ++*(unsigned *)opaque;
+}
+
+/* Write a journal, with a query each @asked events; each event takes @us. */
+static char *written(unsigned asked, unsigned us, gsize *len, unsigned *saved)
+{
+    g_autoptr(JournalPath) path = new_path();
+    KtTracer *t = new_repeatable(path);
+    char *bytes;
+
+    kt_tracer_on_second(t, count_call, saved);
+    for (unsigned i = 1; i <= REPEATED; i++) {
+        kt_tracer_push(t, 0, &(KtEvent) {
+            .kind = KT_EV_RESIZE, .us = (uint64_t)i * us, .va = i * 64 });
+        if (i % asked == 0) {
+            tracer_stats(t);
+        }
+    }
+    kt_tracer_count(t, KT_CNT_CHECK_NS, asked);
+    kt_tracer_save_status(t, &(KtStatus) { 0 });
+    kt_tracer_free(t);
+    g_assert_true(g_file_get_contents(path, &bytes, len, NULL));
+    return bytes;
+}
+
+static unsigned frames_of(KtFrameKind kind, const char *bytes, gsize len)
+{
+    unsigned n = 0;
+
+    for (gsize at = KT_HEAD_BYTES; at + KT_FRAME_BYTES <= len; ) {
+        KtFrame f;
+
+        if (!kt_part_unpack(KT_PART_FRAME, &f, (const uint8_t *)bytes + at)) {
+            break;
+        }
+        n += f.kind == kind;
+        at += KT_FRAME_BYTES + f.stored;
+    }
+    return n;
+}
+
+/* Whatever is asked meanwhile, and however long it takes. */
+TEST(repeatable, "/journal/repeatable")
+{
+    for (unsigned us = 1; us <= 1000; us *= 1000) {
+        unsigned saved[2] = { 0 };
+        gsize len[2];
+        g_autofree char *one = written(REPEATED + 1, us, &len[0], &saved[0]);
+        g_autofree char *other = written(37, us, &len[1], &saved[1]);
+
+        g_assert_cmpmem(one, len[0], other, len[1]);
+        /* 16384 and the rest; or the seconds 0 to 20 */
+        g_assert_cmpuint(frames_of(KT_FRAME_EVENTS, one, len[0]), ==,
+                         us == 1 ? 2 : 21);
+        g_assert_cmpuint(frames_of(KT_FRAME_STATUS, one, len[0]), ==, 1);
+        g_assert_cmpuint(saved[0], ==, REPEATED / 2048);
+        g_assert_cmpuint(saved[1], ==, REPEATED / 2048);
+    }
+}
+
 TEST(no_such_folder, "/journal/no-such-folder")
 {
     g_autoptr(GError) err = NULL;

@@ -6,7 +6,7 @@ it was made by. QEMU is started in that folder, so the paths in it are names.
     manifest.json  what follows; written first, and again when the run ends
     log            what QEMU recorded: inputs, and when they came
     journal        what the tracer recorded
-    kernel, initrd, firmware/, ...   copies of the files that QEMU reads
+    kernel, initrd, disk0, firmware/, ...   copies of the files that QEMU reads
 
 usage: recording.py make FOLDER ARCH QEMU PLUGIN OPTIONS WORD... -- WORD...
        recording.py end FOLDER
@@ -21,14 +21,16 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 sys.path.insert(0, ROOT)
 # pylint: disable=wrong-import-position
-from scripts.lib import qemuline    # noqa: E402
+from scripts.lib import qemuline, recordable    # noqa: E402
 from scripts.lib.arches import ARCHES   # noqa: E402
 from scripts.lib.files import write_whole   # noqa: E402
+from scripts.lib.recordable import BadRecording     # noqa: E402
 
 FORMAT, VERSION = 'ka recording', 1
 MANIFEST, LOG, JOURNAL = 'manifest.json', 'log', 'journal'
@@ -38,50 +40,49 @@ READ_BY_TRACER = ('kernel', 'types', 'profile', 'script', 'leak-rules',
                   'access-rules')
 # Firmware is small; the folders have images for other machines, too.
 FIRMWARE_ENDS, FIRMWARE_MOST = ('.bin', '.rom'), 1 << 20
-# Options of QEMU for what is not recorded.
-DISKS = frozenset('drive blockdev hda hdb hdc hdd cdrom fda fdb sd mtdblock '
-                  'pflash snapshot'.split())
-NETWORKS = frozenset(('netdev', 'nic', 'net'))
-OTHERS = frozenset('smp icount accel enable-kvm loadvm incoming virtfs fsdev '
-                   'readconfig daemonize'.split())
 # The first bytes of a log that QEMU ended, and how many the head has. QEMU
 # writes them last.
 HEAD, HEAD_BYTES = bytes((0x00, 0xe0, 0x20, 0x0c)), 12
-
-
-class BadRecording(Exception):
-    """The folder cannot be used; the text says why, in one line."""
+# A guest that waits does so in no time, except for a network: what comes from
+# there needs the host's time.
+NO_WAITS, WAITS = 'sleep=off', 'sleep=on'
+BLOCK = 1 << 20
 
 
 def checksum(path):
-    digest = hashlib.sha256()
+    """Return a checksum of the blocks that are not all 0, and of their places:
+    much of a disk is 0."""
+    digest, nothing, at = hashlib.sha256(), bytes(BLOCK), 0
     with open(path, 'rb') as f:
-        while block := f.read(1 << 20):
-            digest.update(block)
+        while block := f.read(BLOCK):
+            if block != nothing[:len(block)]:
+                digest.update(at.to_bytes(8, 'little') + block)
+            at += len(block)
     return digest.hexdigest()
 
 
 # --- record ------------------------------------------------------------------
-
-def refuse_unrecorded(words):
-    for option in qemuline.options(words):
-        what = 'disks are' if option.name in DISKS or not option.name else \
-            'networks are' if option.name in NETWORKS else \
-            'this is' if option.name in OTHERS else None
-        if what:
-            raise BadRecording(f'{option.words[0]}: {what} not recorded yet')
-
 
 class Maker:
     """Copies files into a new folder, and collects the manifest."""
 
     def __init__(self, folder):
         self.folder = folder
+        self.disks = self.networks = 0
         os.mkdir(folder, 0o700)
 
     def copy(self, path, name):
         shutil.copyfile(path, os.path.join(self.folder, name))
         return name
+
+    def copy_image(self, path, name):
+        """Copy a disk, without blocks that are all 0."""
+        done = subprocess.run(
+            ['cp', '--reflink=auto', '--sparse=always', path,
+             os.path.join(self.folder, name)], stderr=subprocess.PIPE,
+            env={**os.environ, 'LC_ALL': 'C'}, text=True, check=False)
+        if done.returncode:
+            raise BadRecording(done.stderr.strip())
 
     def firmware(self, source):
         """Copy the firmware of a folder, except files that are there."""
@@ -95,18 +96,41 @@ class Maker:
                 self.copy(path, os.path.join('firmware', name))
         return 'firmware'
 
+    def disk(self, option):
+        self.disks += 1
+        return recordable.disk(option, self.disks - 1, self.copy_image)
+
+    def network(self, option):
+        self.networks += 1
+        return recordable.network(option, self.networks - 1)
+
+    def rewrite(self, option):
+        """Return the words for the run, and those for its replays."""
+        if option.name in ('netdev', 'nic') and option.value != 'none':
+            return self.network(option)
+        if option.name == 'L':
+            words = ['-L', self.firmware(option.value)]
+        elif option.name in READ_BY_QEMU:
+            words = [option.words[0],
+                     self.copy(option.value, READ_BY_QEMU[option.name])]
+        elif option.name in recordable.DISKS:
+            words = self.disk(option)
+        else:
+            words = option.words
+        return words, words
+
     def words(self, words):
-        """Return the words with the names of copies in place of files."""
-        out = []
+        """The same of all words, with the names of copies in place of
+        files."""
+        run, again = [], []
         for option in qemuline.options(words):
-            if option.name == 'L':
-                out += ['-L', self.firmware(option.value)]
-            elif option.name in READ_BY_QEMU:
-                out += [option.words[0],
-                        self.copy(option.value, READ_BY_QEMU[option.name])]
-            else:
-                out += option.words
-        return out
+            one, other = self.rewrite(option)
+            run += one
+            again += other
+        if self.networks:
+            run, again = ([w.replace(NO_WAITS, WAITS) for w in some]
+                          for some in (run, again))
+        return run, again
 
     def options(self, text):
         """The same for the tracer's options: ",KEY=VALUE" each."""
@@ -139,23 +163,24 @@ def write_manifest(folder, manifest):
 
 def make(folder, arch, qemu, plugin, options, *words):
     ours = words.index('--')
-    refuse_unrecorded(words[ours + 1:])
+    recordable.refuse_unrecorded(words[ours + 1:])
     words = words[:ours] + words[ours + 1:]
     try:
         maker = Maker(folder)
     except FileExistsError as e:
         raise BadRecording('exists; name a new folder') from e
     try:
+        run, again = maker.words(words)
         manifest = {
             'format': FORMAT, 'version': VERSION, 'arch': arch,
             'qemu': checksum(qemu), 'tracer': checksum(plugin),
-            'words': maker.words(words), 'options': maker.options(options)}
+            'words': again, 'options': maker.options(options)}
         manifest['files'] = maker.files()
         write_manifest(folder, manifest)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return [manifest['options'], *manifest['words']]
+    return [manifest['options'], *run]
 
 
 def log_is_whole(folder):

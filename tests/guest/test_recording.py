@@ -1,31 +1,43 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A replay is the recorded run: the console, the journal's events and the
-listings are the same, byte for byte, from a copy of the folder. A folder that
-cannot be used is one line. Oracle: the recorded run.
+"""A replay is the recorded run: the console, the journal and the listings are
+the same, byte for byte, from a copy of the folder; with a disk and a network,
+too, whose contents are others by then. A folder that cannot be used is one
+line. Oracles: the recorded run; the disk's checksum; numbers that nobody can
+repeat.
 
-usage: test_recording.py [--short] [--kernel K]...
+usage: test_recording.py [--short] [--kernel K]... [--runs N]
 """
 import contextlib
+import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
 
-from lib import programs
+from lib import oracle, programs
 from lib.recorded import (KERNELS, TIMEOUT, Run, compare_journals, moved,
                           record, same_at_the_end)
 from lib.tap import Tap
 from scripts.lib.guest import RUN
+from scripts.lib.prepared import kernel_arch
 
 tap = Tap()
 
 
-def check_replay(kernel, folder):
-    with record(folder, 'r', kernel) as recorded:
+def same_files(one, other):
+    done = subprocess.run(['cmp', one, other], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def check_replay(kernel, folder, *options):
+    """Record a run and repeat it; return the recording and its console.
+    OPTIONS: more ones for ka-run."""
+    with record(folder, 'r', kernel, *options) as recorded:
         recorded.ended()
-    assert b'KA-DONE 0' in recorded.printed(), recorded.printed()[-500:]
     at = moved(folder, 'r')
     with Run(folder, 'replay', '--replay', at, '--journal', 'again') as run:
         same_at_the_end(kernel, run, os.path.join(at, 'journal'))
@@ -34,7 +46,120 @@ def check_replay(kernel, folder):
     assert run.printed() == recorded.printed(), 'the consoles differ'
     compare_journals(os.path.join(at, 'journal'),
                      os.path.join(folder, 'again'))
+    same_files(os.path.join(at, 'journal'), os.path.join(folder, 'again'))
+    return at, recorded.printed().decode('utf-8', 'replace')
+
+
+def done(console):
+    assert 'KA-DONE 0' in console, console[-500:]
+
+
+# --- disks and networks ------------------------------------------------------
+
+MODULES = ('virtio_pci', 'virtio_blk', 'virtio_net', 'ext4', 'crc32c_generic',
+           'ahci', 'sd_mod', 'e1000e')
+DISK_BYTES = 16 << 20
+NUMBER = 'cat /proc/sys/kernel/random/uuid'
+# How a disk, and a card of the network "n", are named on the command line.
+DISKS = {'virtio': ['-drive', 'format=raw,if=virtio,file={escaped}'],
+         'device': ['-drive', 'if=none,id=d,format=raw,file={escaped}',
+                    '-device', 'virtio-blk-pci,drive=d'],
+         'ahci': ['-hda', '{plain}']}
+CARDS = {'virtio': 'virtio-net-pci', 'e1000e': 'e1000e'}
+
+
+def make_share(kernel, folder):
+    share = oracle.make_share(os.path.join(folder, 'share'), ['recorded.sh'],
+                              kernel)
+    oracle.add_drivers(share, kernel, *MODULES)
+    return share
+
+
+def check_devices(kernel, folder, disk, card, n=1):
+    """The guest reads and writes a disk, and gets numbers from the network.
+    What the guest writes is in no file afterwards. The replay has no use for
+    the image and the host."""
+    image = os.path.join(folder, 'an,image')
+    data = os.urandom(DISK_BYTES // 2).ljust(DISK_BYTES, b'\0')
+    with open(image, 'wb') as f:
+        f.write(data)
+    at, console = check_replay(
+        kernel, folder, '--share', make_share(kernel, folder), '--append',
+        f'ka.run=recorded ka.n={n}', '--',
+        *(word.format(plain=image, escaped=image.replace(',', ',,'))
+          for word in DISKS[disk]),
+        '-netdev', f'user,id=n,guestfwd=tcp:10.0.2.100:7777-cmd:{NUMBER}',
+        '-device', f'{CARDS[card]},netdev=n,romfile=')
+    done(console)
+    sums = re.findall('^recorded: (?:disk|written) ([0-9a-f]{64})', console,
+                      re.M)
+    assert sums[0] == hashlib.sha256(data).hexdigest(), console[-3000:]
+    assert sums[1] != sums[0], console[-3000:]
+    numbers = re.findall('^recorded: number ([0-9a-f-]{36})', console, re.M)
+    assert len(set(numbers)) == 3, console[-3000:]
+    for path in image, os.path.join(at, 'disk0'):
+        with open(path, 'rb') as f:
+            assert f.read() == data, path
     return at
+
+
+def check_disk_words(kernel, folder):
+    """One line for each disk and network that cannot be recorded."""
+    image = os.path.join(folder, 'image')
+    with open(image, 'wb') as f:
+        f.write(b'QFI\xfb\0\0\0\2\0\0\0\0\0\0\0\x50'.ljust(4096, b'\0'))
+    for text, *words in (
+            ('needs another file; make one image', '-drive',
+             f'if=virtio,file={image}'),
+            ('is not an image file', '-hda', folder),
+            ('-drive if=pflash: this is not recorded', '-drive',
+             f'if=pflash,file={image}'),
+            ('-drive: only disks with a file', '-drive', 'if=virtio'),
+            ('-nic tap: only "user" networks', '-nic', 'tap'),
+            ('-net: QEMU does not record this', '-net', 'user'),
+            ('-device nvme: QEMU does not record this', '-device',
+             'nvme,drive=d'),
+            ('-virtfs: QEMU does not record this', '-virtfs', 'local'),
+            ('-snapshot: QEMU does not record this', '-snapshot')):
+        refused(text, '--record', folder + '-new', '--kernel', kernel, '--',
+                *words)
+        assert not os.path.exists(folder + '-new'), words
+
+
+# --- many recordings ---------------------------------------------------------
+
+# What is done in each of them, again from the beginning after the last one.
+VARIED = ('files', 'virtio virtio', 'procs', 'device virtio', 'work',
+          'files 3', 'ahci e1000e', 'panic', 'procs 2', 'work 2')
+VARIED_KERNELS = KERNELS[:2]
+
+
+def check_varied(kernel, folder, what):
+    name, *more = what.split()
+    if name in DISKS:
+        if kernel_arch(kernel) != 'x86_64' and name == 'ahci':
+            name, more = 'virtio', ['virtio']
+        check_devices(kernel, folder, name, *more)
+    elif name == 'panic':
+        share = os.path.join(folder, 'share')
+        os.mkdir(share)
+        with open(os.path.join(share, 'panic.sh'), 'w', encoding='utf-8') as f:
+            f.write('sh /ka/files.sh\necho c >/proc/sysrq-trigger\n')
+        _, console = check_replay(kernel, folder, '--share', share,
+                                  '--append', 'ka.run=panic')
+        assert 'Kernel panic' in console, console[-1000:]
+    else:
+        _, console = check_replay(kernel, folder, '--append', f'ka.run={name} '
+                                  f"ka.n={more[0] if more else 1}")
+        done(console)
+
+
+def varied(kernel, runs):
+    for i in range(runs):
+        what = VARIED[i % len(VARIED)]
+        with tempfile.TemporaryDirectory(prefix='ka-recording.') as folder, \
+                tap.test(f'{kernel}: recording {i + 1} of {runs}: {what}'):
+            check_varied(kernel, folder, what)
 
 
 # --- folders that cannot be used ---------------------------------------------
@@ -94,9 +219,7 @@ def check_refusals(folder):
     refused('exists; name a new folder', '--record', folder)
     refused('not a recording', '--replay', folder + '-none')
     for text, *options in (
-            ('one vCPU', '--smp', '2'), ('disks', '--disk-boot'),
-            ('-drive: disks are not', '--', '-drive', 'file=x'),
-            ('-nic: networks are not', '--', '-nic', 'user'),
+            ('one vCPU', '--smp', '2'), ('is not kept', '--out', 'x'),
             ('journal is in', '--no-plugin')):
         refused(text, '--record', folder + '-new', *options)
         assert not os.path.exists(folder + '-new'), options
@@ -142,10 +265,17 @@ def check(kernel, short):
     with tempfile.TemporaryDirectory(prefix='ka-recording.') as folder:
         at = None
         with tap.test(f'{kernel}: the replay of a moved recording is equal'):
-            at = check_replay(kernel, folder)
+            at, console = check_replay(kernel, folder)
+            done(console)
+        devices = os.path.join(folder, 'devices')
+        os.mkdir(devices)
+        with tap.test(f'{kernel}: and so with a disk and a network'):
+            check_devices(kernel, devices, 'virtio', 'virtio')
         if at and kernel == KERNELS[0]:
             with tap.test('a folder that cannot be used is one line'):
                 check_refusals(at)
+            with tap.test('a disk that cannot be recorded is one line'):
+                check_disk_words(kernel, folder)
             with tap.test('a full disk is one line'):
                 check_full(folder)
         if not short:
@@ -156,9 +286,14 @@ def check(kernel, short):
 def main():
     ap = programs.arguments(__doc__, short='6.12 only, without a killed run',
                             smp=False)
+    ap.add_argument('--runs', type=int,
+                    help='only so many different recordings of each kernel')
     args = programs.parse(ap, kernels=KERNELS)
     for kernel in args.kernel:
-        check(kernel, args.short)
+        if args.runs is None:
+            check(kernel, args.short)
+        varied(kernel, args.runs if args.runs is not None else
+               0 if args.short or kernel not in VARIED_KERNELS else len(VARIED))
     tap.done()
 
 

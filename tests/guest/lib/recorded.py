@@ -33,7 +33,7 @@ class Run:
             os.path.join(folder, name + end) for end in ('.out', '.err', '.d'))
         with open(self.console, 'wb') as out, open(self.said, 'wb') as err:
             self.proc = subprocess.Popen(
-                [RUN, *options, '--dir', self.sockets], cwd=folder,
+                [RUN, '--dir', self.sockets, *options], cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err)
 
     def text(self):

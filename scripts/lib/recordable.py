@@ -2,10 +2,12 @@
 """Disks and networks of a run that QEMU records: the user's words, changed so
 that QEMU records what comes from there.
 
-    -drive file=F,if=virtio  ->  -drive if=none,id=ka-disk0,file=disk0,snapshot=on
-                                 -drive driver=blkreplay,image=ka-disk0,if=virtio
-    -nic user                ->  -nic user,id=ka-net0
-                                 -object filter-replay,id=ka-filter0,netdev=ka-net0
+    -drive file=F,if=virtio:
+            -drive if=none,id=ka-disk0,file=disk0,snapshot=on
+            -drive driver=blkreplay,image=ka-disk0,if=virtio
+    -nic user:
+            -nic user,id=ka-net0
+            -object filter-replay,id=ka-filter0,netdev=ka-net0
 
 The image is copied into the folder. What the guest writes goes to a temporary
 file of QEMU, so that each run begins with the same bytes.
@@ -16,27 +18,23 @@ import struct
 
 from scripts.lib import qemuline
 
-# Options for disks that are other words for -drive; a word without an option is
-# the first disk.
-DISKS = {'drive': '', 'hda': ',index=0', '': ',index=0', 'hdb': ',index=1',
-         'hdc': ',index=2', 'hdd': ',index=3', 'cdrom': ',index=2,media=cdrom'}
 # Members of -drive: those of the guest's device, and those that are about the
 # host's file only.
-OF_DEVICE = frozenset('if index bus unit id media readonly werror '
-                      'rerror'.split())
+OF_DEVICE = frozenset('if index id readonly werror rerror'.split())
 OF_HOST = frozenset('aio cache discard detect-zeroes snapshot'.split())
 # Values of cache= that the guest sees: the disk has no cache for writes.
 THROUGH = frozenset(('writethrough', 'directsync'))
-INTERFACES = frozenset(('none', 'ide', 'scsi', 'virtio'))
+INTERFACES = frozenset(('none', 'virtio'))
 # Members of -netdev user about the host. A replay takes nothing from there.
 HOST_NET = frozenset('hostfwd guestfwd smb smbserver tftp tftp-server-name '
                      'bootfile'.split())
-# What QEMU accepts, but does not record.
-OPTIONS = frozenset('blockdev fda fdb sd mtdblock pflash snapshot net smp '
-                    'icount accel enable-kvm loadvm incoming virtfs fsdev '
-                    'readconfig daemonize'.split())
+# What QEMU accepts, but does not record. Firmware that reads from an AHCI disk
+# does not come to an end; a word without an option is such a disk.
+OPTIONS = frozenset(('', *'hda hdb hdc hdd cdrom blockdev fda fdb sd mtdblock '
+                     'pflash snapshot net smp icount accel enable-kvm loadvm '
+                     'incoming virtfs fsdev readconfig daemonize'.split()))
 OBJECTS = re.compile('iothread|rng-random|rng-egd|memory-backend-file')
-DEVICES = re.compile('nvme|vhost|vfio|usb-host|usb-mtp|virtio-9p|ivshmem')
+DEVICES = re.compile('ide-|nvme|vhost|vfio|usb-host|usb-mtp|virtio-9p|ivshmem')
 KINDS = {'object': OBJECTS, 'device': DEVICES}
 QCOW2, EXTERNAL_DATA = b'QFI\xfb', 4
 
@@ -65,24 +63,13 @@ def join(*parts):
 
 # --- disks -------------------------------------------------------------------
 
-def members(option):
-    """Return {name: value} of a disk; values have double commas."""
-    text = option.value
-    if option.name != 'drive':
-        text = 'file=' + (option.value or option.words[0]).replace(',', ',,') \
-            + DISKS[option.name]
-    return dict(part.partition('=')[::2] for part in qemuline.split(text))
-
-
-def refuse_member(option, found):
+def refuse_member(found):
+    if found.get('if') not in INTERFACES or not found.get('file'):
+        raise BadRecording('-drive: only disks with if=virtio or if=none, and '
+                           'file=, are recorded')
     for key, value in found.items():
-        if key not in OF_DEVICE | OF_HOST | {'file', 'format'} or \
-                key == 'if' and value not in INTERFACES:
-            raise BadRecording(f'{option.words[0]} {key}={value}: this is not '
-                               'recorded')
-    if not found.get('file'):
-        raise BadRecording(f'{option.words[0]}: only disks with a file are '
-                           'recorded')
+        if key not in OF_DEVICE | OF_HOST | {'file', 'format'}:
+            raise BadRecording(f'-drive {key}={value}: this is not recorded')
 
 
 def refuse_image(path, kind):
@@ -100,17 +87,19 @@ def refuse_image(path, kind):
 
 
 def disk(option, number, copy):
-    """Return the words for a disk. COPY(path, name) copies its image."""
-    found = members(option)
-    refuse_member(option, found)
+    """Return the words for a disk. COPY(path, name) copies its image. Values
+    have double commas."""
+    found = dict(part.partition('=')[::2]
+                 for part in qemuline.split(option.value))
+    refuse_member(found)
     path = found['file'].replace(',,', ',')
     refuse_image(path, found.get('format'))
     name, ident = f'disk{number}', f'ka-disk{number}'
-    constant = found.get('readonly') == 'on' or found.get('media') == 'cdrom'
     copy(path, name)
     image = join(f'if=none,id={ident},file={name}',
                  'format' in found and f"format={found['format']}",
-                 'readonly=on' if constant else 'snapshot=on')
+                 'readonly=on' if found.get('readonly') == 'on' else
+                 'snapshot=on')
     device = join(f'driver=blkreplay,image={ident}',
                   *(f'{k}={v}' for k, v in found.items() if k in OF_DEVICE),
                   found.get('cache') in THROUGH and 'cache=writethrough')
@@ -122,8 +111,8 @@ def disk(option, number, copy):
 def check_network(option):
     kind = qemuline.split(option.value)[0].removeprefix('type=')
     if kind != 'user' and (option.name, kind) != ('nic', 'none'):
-        raise BadRecording(f'{option.words[0]} {kind}: only "user" networks are '
-                           'recorded')
+        raise BadRecording(f'{option.words[0]} {kind}: only "user" networks '
+                           'are recorded')
 
 
 def network(option, number):
@@ -133,7 +122,8 @@ def network(option, number):
     if not ident:
         ident = f'ka-net{number}'
         parts.append('id=' + ident)
-    recorder = ['-object', f'filter-replay,id=ka-filter{number},netdev={ident}']
+    recorder = ['-object',
+                f'filter-replay,id=ka-filter{number},netdev={ident}']
     again = [p for p in parts if p.partition('=')[0] not in HOST_NET]
     return ([option.words[0], ','.join(parts), *recorder],
             [option.words[0], ','.join(again), *recorder])

@@ -113,7 +113,7 @@ class Maker:
         elif option.name in READ_BY_QEMU:
             words = [option.words[0],
                      self.copy(option.value, READ_BY_QEMU[option.name])]
-        elif option.name in recordable.DISKS:
+        elif option.name == 'drive':
             words = self.disk(option)
         else:
             words = option.words

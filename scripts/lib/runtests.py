@@ -163,7 +163,7 @@ options       test_boot_options         120 full
 options       test_few_symbols          120 default
 snapshot      test_snapshot             120 full
 replay-vm     test_goto                 60  full     k:arm64-6.12/long
-replay-vm     test_recording            60  full     k:arm64-6.12/long
+replay-vm     test_recording            90  full     k:arm64-6.12/long
 arches        test_oracle_events@arm64-6.12    60 default
 arches        test_errors@arm64-6.12           60 default
 arches        test_regs@arm64-6.12             60 default

@@ -22,7 +22,6 @@ from lib.recorded import (KERNELS, TIMEOUT, Run, compare_journals, moved,
                           record, same_at_the_end)
 from lib.tap import Tap
 from scripts.lib.guest import RUN
-from scripts.lib.prepared import kernel_arch
 
 tap = Tap()
 
@@ -57,14 +56,13 @@ def done(console):
 # --- disks and networks ------------------------------------------------------
 
 MODULES = ('virtio_pci', 'virtio_blk', 'virtio_net', 'ext4', 'crc32c_generic',
-           'ahci', 'sd_mod', 'e1000e')
+           'e1000e')
 DISK_BYTES = 16 << 20
 NUMBER = 'cat /proc/sys/kernel/random/uuid'
 # How a disk, and a card of the network "n", are named on the command line.
 DISKS = {'virtio': ['-drive', 'format=raw,if=virtio,file={escaped}'],
          'device': ['-drive', 'if=none,id=d,format=raw,file={escaped}',
-                    '-device', 'virtio-blk-pci,drive=d'],
-         'ahci': ['-hda', '{plain}']}
+                    '-device', 'virtio-blk-pci,drive=d']}
 CARDS = {'virtio': 'virtio-net-pci', 'e1000e': 'e1000e'}
 
 
@@ -86,7 +84,7 @@ def check_devices(kernel, folder, disk, card, n=1):
     at, console = check_replay(
         kernel, folder, '--share', make_share(kernel, folder), '--append',
         f'ka.run=recorded ka.n={n}', '--',
-        *(word.format(plain=image, escaped=image.replace(',', ',,'))
+        *(word.format(escaped=image.replace(',', ',,'))
           for word in DISKS[disk]),
         '-netdev', f'user,id=n,guestfwd=tcp:10.0.2.100:7777-cmd:{NUMBER}',
         '-device', f'{CARDS[card]},netdev=n,romfile=')
@@ -111,10 +109,17 @@ def check_disk_words(kernel, folder):
     for text, *words in (
             ('needs another file; make one image', '-drive',
              f'if=virtio,file={image}'),
-            ('is not an image file', '-hda', folder),
-            ('-drive if=pflash: this is not recorded', '-drive',
+            ('is not an image file', '-drive', f'if=virtio,file={folder}'),
+            ('-drive: only disks with if=virtio or', '-drive',
              f'if=pflash,file={image}'),
-            ('-drive: only disks with a file', '-drive', 'if=virtio'),
+            ('-drive: only disks with if=virtio or', '-drive',
+             f'file={image}'),
+            ('-drive: only disks with if=virtio or', '-drive', 'if=virtio'),
+            ('-drive file.locking=off: this is', '-drive',
+             f'if=virtio,file.locking=off,file={image}'),
+            ('-hda: QEMU does not record this', '-hda', image),
+            ('-device ide-: QEMU does not record', '-device',
+             'ide-hd,drive=d'),
             ('-nic tap: only "user" networks', '-nic', 'tap'),
             ('-net: QEMU does not record this', '-net', 'user'),
             ('-device nvme: QEMU does not record this', '-device',
@@ -130,15 +135,13 @@ def check_disk_words(kernel, folder):
 
 # What is done in each of them, again from the beginning after the last one.
 VARIED = ('files', 'virtio virtio', 'procs', 'device virtio', 'work',
-          'files 3', 'ahci e1000e', 'panic', 'procs 2', 'work 2')
+          'files 3', 'device e1000e', 'panic', 'procs 2', 'work 2')
 VARIED_KERNELS = KERNELS[:2]
 
 
 def check_varied(kernel, folder, what):
     name, *more = what.split()
     if name in DISKS:
-        if kernel_arch(kernel) != 'x86_64' and name == 'ahci':
-            name, more = 'virtio', ['virtio']
         check_devices(kernel, folder, name, *more)
     elif name == 'panic':
         share = os.path.join(folder, 'share')

@@ -22,6 +22,8 @@ typedef KtHookStatus McHookStatus;
  * @kernel: NULL if none was found, or its file could not be read
  * @why_no_kernel: one line with the reason, if @kernel is NULL
  * @kernel_found: the running kernel is recognised (slide known, hooks set)
+ * @kernel_gone: the guest runs another kernel than @kernel: it was replaced
+ *               unseen
  * @puts: prints a chunk of whole lines. Returns false if nobody reads the
  *        output any more; the command then stops
  * @puts_opaque: argument of @puts
@@ -46,6 +48,7 @@ typedef struct McContext {
     const GsKernel *kernel;
     const char *why_no_kernel;
     bool kernel_found;
+    bool kernel_gone;
     bool (*puts)(void *opaque, const char *text);
     void *puts_opaque;
     unsigned n_hooks;

@@ -154,6 +154,13 @@ void kt_capture_set_still(KtCapture *c, bool still);
 /** kt_capture_kernel() - (borrowed, nullable) Return the kernel that was found
  *  last. Lock held. */
 const GsKernel *kt_capture_kernel(const KtCapture *c);
+/** kt_capture_hides_kernel() - Return true if the VM runs and no vCPU shows the
+ *  kernel that was found: only a paused VM says why. Takes the lock. */
+bool kt_capture_hides_kernel(KtCapture *c);
+/** kt_capture_lacks_kernel() - Return true if another kernel is in guest memory
+ *  than the one that was found. From the first time on no error is certain,
+ *  and stderr says so. Call before each command. Lock held. */
+bool kt_capture_lacks_kernel(KtCapture *c);
 /** kt_capture_found() - Return true if the running kernel is known. Lock
  *  held. */
 bool kt_capture_found(const KtCapture *c);

@@ -53,6 +53,8 @@ typedef struct KtAccessWatch KtAccessWatch;
  * @pages: NULL if the page allocator is not traced
  * @log: NULL: the kernel's log is not read (log=off)
  * @replaced: addresses that the guest's tracers write over return addresses
+ * @jiffies, @gone: of the last command: jiffies_64; another kernel runs. See
+ *               kernel-presence.c
  */
 typedef struct KtBoot {
     KtHookRow row[256];
@@ -64,6 +66,8 @@ typedef struct KtBoot {
     KtStructPages *pages;
     KtPrintkLog *log;
     uint64_t replaced[2];
+    uint64_t jiffies;
+    bool gone;
 } KtBoot;
 
 /** enum KtImageStep - what the guest has done with its hibernation image */

@@ -172,6 +172,7 @@ static void with_context(void *opaque, bool still,
         update_records(p, still);
     }
     ctx = context_locked(p, &why);
+    ctx.kernel_gone = kt_capture_lacks_kernel(p->capture);
     ctx.learned = learned = kt_capture_learned(p->capture);
     ctx.unseen = unseen = kt_capture_unseen(p->capture);
     vm = kt_capture_vm(p->capture);
@@ -210,13 +211,15 @@ static void run_now(void *opaque)
     with_context(c->p, false, run_line, c);
 }
 
-/* Commands that search the guest's memory pause a running VM. */
+/* Commands that search the guest's memory pause a running VM. So does each, if
+ * it is not known whether the kernel is still there. */
 static void run_command(struct qemu_plugin_monitor *mon, const char *args,
                         void *userdata)
 {
     Command c = { userdata, mon, args };
 
-    if (mc_pauses(args) || kt_capture_pauses(c.p->capture)) {
+    if (mc_pauses(args) || kt_capture_pauses(c.p->capture) ||
+        kt_capture_hides_kernel(c.p->capture)) {
         qemu_plugin_call_paused(run_now, &c);
     } else {
         run_now(&c);

@@ -397,9 +397,11 @@ static void control_locked(KtTracer *t, KtControl control, uint32_t value)
     }
 }
 
-static void apply_gap_locked(KtTracer *t)
+static void apply_gap_locked(KtTracer *t, uint8_t flags)
 {
-    const KtEvent gap = { .kind = KT_EV_GAP, .us = t->last_us };
+    const KtEvent gap = {
+        .kind = KT_EV_GAP, .flags = flags, .us = t->last_us
+    };
 
     apply_locked(t, &gap, 1);
 }
@@ -457,7 +459,14 @@ void kt_tracer_clear(KtTracer *t)
     kt_tracer_lock_drained(t);
     clear_locked(t);
     control_locked(t, KT_CONTROL_CLEAR, 0);
-    apply_gap_locked(t);
+    apply_gap_locked(t, 0);
+    pthread_mutex_unlock(&t->lock);
+}
+
+void kt_tracer_end_certainty(KtTracer *t)
+{
+    kt_tracer_lock_drained(t);
+    apply_gap_locked(t, KT_EVF_BLIND);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -485,7 +494,7 @@ void kt_tracer_set_enabled(KtTracer *t, bool on)
     if (on != kt_tracer_enabled(t)) {
         control_locked(t, KT_CONTROL_ENABLED, on);
         if (on) {
-            apply_gap_locked(t);
+            apply_gap_locked(t, 0);
         }
     }
     __atomic_store_n(&t->enabled, on, __ATOMIC_RELAXED);

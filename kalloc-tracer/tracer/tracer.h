@@ -216,6 +216,9 @@ KtModules *kt_tracer_modules(KtTracer *t);
  * reserved a place and not published it. Release with pthread_mutex_unlock().
  */
 void kt_tracer_lock_drained(KtTracer *t);
+/** kt_tracer_end_certainty() - Add a gap after which no error is certain, up to
+ *  the end of the boot. Takes the lock. */
+void kt_tracer_end_certainty(KtTracer *t);
 
 /** kt_tracer_tick() - Flush the journal and call @on_second, if a second has
  *  passed since the last time. Do neither if KtConfig.repeatable is set. The

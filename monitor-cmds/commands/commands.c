@@ -117,11 +117,21 @@ static void remark_renamed(McOut *out, const McArgs *args)
     }
 }
 
+static void remark_gone(McOut *out, const McArgs *args)
+{
+    if (out->ctx->kernel_gone && is_for_people(args)) {
+        mc_remark(out, "the guest's memory was replaced in a way that ka did "
+                  "not see, and another kernel runs: what follows is of the "
+                  "kernel before; reset the VM, or load a state");
+    }
+}
+
 static bool run(McOut *out, McArgs *args, const char *line, GError **errp)
 {
     if (!mc_parse(args, line, errp)) {
         return false;
     }
+    remark_gone(out, args);
     remark_renamed(out, args);
     if (mc_given(args, MC_OPT_HELP)) {
         mc_help_command(out, args->command);

@@ -213,7 +213,10 @@ static char *why_incomplete(const McOut *out, const KtStats *stats)
         g_string_append_printf(text, "%" PRIu64 " more were found but not "
                                "kept (error.dropped)", dropped);
     }
-    if (stats->blind) {
+    if (stats->blind && stats->counter[KT_CNT_KERNEL_REPLACED]) {
+        add_reason(text, "no error is certain, because the guest's memory was "
+                   "replaced, and ka did not see how (kernel.replaced)");
+    } else if (stats->blind) {
         add_reason(text, "no error is certain, because the kernel's symbols "
                    "are only those that it exports (no CONFIG_KALLSYMS; give "
                    "kernel=FILE, its vmlinux or System.map), or its pointers "

@@ -33,6 +33,7 @@ static void name_kernel(KsSymbol syms[N_SYMBOLS], uint64_t slide)
         { KS_TEXT + 0xa80, 'T', "restore_processor_state" },
         { KS_TEXT + 0x1000, 'T', "_etext" },
         { KS_RODATA + STATE, 'D', "slab_state" },
+        { KS_RODATA + JIFFIES, 'D', "jiffies_64" },
         { KS_RODATA + KS_BANNER_AT, 'D', "linux_banner" },
     };
 
@@ -86,6 +87,12 @@ void set_banner(FakeCapture *w, const char *banner)
 
     memset(at, 0, sizeof(KS_BANNER));
     memcpy(at, banner, strlen(banner));
+}
+
+void set_jiffies(FakeCapture *w, uint64_t jiffies)
+{
+    memcpy(w->image + (KS_RODATA - KS_TEXT) + JIFFIES, &jiffies,
+           sizeof(jiffies));
 }
 
 void set_slabs_up(FakeCapture *w)

@@ -38,11 +38,12 @@
 #define IMAGE_SAVE   (TEXT + 0xa40)
 #define IMAGE_LOAD   (TEXT + 0xa60)
 #define IMAGE_WAKES  (TEXT + 0xa80)
-#define STATE   0x20            /* position of slab_state in .rodata */
+#define STATE   0x20            /* positions in .rodata: slab_state, */
+#define JIFFIES 0x28            /* jiffies_64 */
 #define STACK   0xffffc90000000000ull
 #define BLOCK   0xffff888000001000ull
 #define MODULES 0xffffffffc0100000ull
-#define N_SYMBOLS 29
+#define N_SYMBOLS 30
 
 /**
  * struct FakeCapture - a VM, its tracer and its capture
@@ -60,6 +61,9 @@ typedef struct FakeCapture {
 /** set_banner() - change the running kernel's banner. @banner is not longer
  *  than KS_BANNER. */
 void set_banner(FakeCapture *w, const char *banner);
+
+/** set_jiffies() - set jiffies_64 of the running kernel. */
+void set_jiffies(FakeCapture *w, uint64_t jiffies);
 
 /** set_slabs_up() - set slab_state to up: the kernel has allocated before it
  *  is seen first. */

@@ -48,7 +48,7 @@ static struct {
     qemu_plugin_vm_state_load_cb_t load;
     void *state_userdata;
     GArray *ram;
-    uint64_t reg[GS_REG__COUNT];
+    uint64_t reg[GS_REG__COUNT + 1];    /* the last one is the PC */
     int64_t ns;
     bool hidden, smap;
     const void *(*view)(uint64_t va, size_t *avail);
@@ -123,6 +123,11 @@ void test_qemu_view(const void *(*view)(uint64_t va, size_t *avail))
 uint64_t *test_qemu_reg(GsReg r)
 {
     return &qemu.reg[r];
+}
+
+uint64_t *test_qemu_pc(void)
+{
+    return &qemu.reg[GS_REG__COUNT];
 }
 
 KtCapture *test_qemu_start(KtTracer *t, GsKernel *file)
@@ -373,6 +378,10 @@ GArray *qemu_plugin_get_registers(void)
 {
     GArray *list = g_array_new(FALSE, FALSE,
                                sizeof(qemu_plugin_reg_descriptor));
+    const qemu_plugin_reg_descriptor pc = {
+        .handle = GUINT_TO_POINTER(GS_REG__COUNT + 1),
+        .name = gs_arch_nth(0)->pc, .feature = "org.gnu.gdb.i386.core",
+    };
 
     for (unsigned r = 0; r < GS_REG__COUNT; r++) {
         const qemu_plugin_reg_descriptor desc = {
@@ -384,6 +393,7 @@ GArray *qemu_plugin_get_registers(void)
             g_array_append_val(list, desc);
         }
     }
+    g_array_append_val(list, pc);
     return list;
 }
 

@@ -28,6 +28,8 @@ void test_qemu_smap(bool smap);
 void test_qemu_view(const void *(*view)(uint64_t va, size_t *avail));
 /** test_qemu_reg() - (borrowed) the value of a register. */
 uint64_t *test_qemu_reg(GsReg r);
+/** test_qemu_pc() - (borrowed) the program counter, for commands. */
+uint64_t *test_qemu_pc(void);
 /** test_qemu_trap() - let each instruction be a breakpoint. */
 void test_qemu_trap(bool trap);
 

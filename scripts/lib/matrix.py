@@ -82,6 +82,8 @@ that row have ended. Each figure was counted by a program.
 
 Columns:
 
+* **kernel**: its name, and the model of the vCPUs (`-cpu`) if that is not the
+  default of `scripts/ka-run`.
 * **types**: where the members of the kernel's structs are from. `BTF`: the
   kernel's own types, in its image; nothing is missing. `file`: a file that
   was given with `types=FILE`, and that fits; the same. `learned`: calls whose
@@ -134,8 +136,9 @@ def read_rows(path):
 
 def write_rows(path, rows, order):
     def place(key):
-        known = key[0] in order
-        return (not known, order.index(key[0]) if known else 0, key)
+        kernel = key[0].partition(',')[0]
+        known = kernel in order
+        return (not known, order.index(kernel) if known else 0, key)
     with open(path + '.new', 'w', encoding='utf-8') as f:
         f.write(HEAD + line_of(COLUMNS) + '|-' * len(COLUMNS) + '|\n')
         for key in sorted(rows, key=place):
@@ -266,11 +269,14 @@ class Matrix:
              self.paths['kernel-' + kernel], out], capture_output=True,
             check=False).returncode != NO_MODULES
 
+    def name(self, kernel):
+        return f'{kernel}, `{self.args.cpu}`' if self.args.cpu else kernel
+
     def program(self, program, kernel, smp, kmod):
         """Run one program. Return (cell, good)."""
-        label = f'{kernel}, {smp} vCPU: {program.name}'
-        log = os.path.join(self.results,
-                           f'{kernel}-{smp}-{program.name}.log')
+        label = f'{self.name(kernel)}, {smp} vCPU: {program.name}'
+        log = os.path.join(self.results, f'{kernel}-{self.args.cpu or ""}'
+                           f'{smp}-{program.name}.log')
         outcome = Outcome()
         argv = [PYTHON, os.path.join(GUEST, program.file + '.py'),
                 '--kernel', kernel, '--smp', str(smp),
@@ -302,8 +308,9 @@ class Matrix:
         release, build = banner_words(self.banner,
                                       self.paths['kernel-' + kernel])
         result = 'failed: ' + ', '.join(bad) if bad else 'passed'
-        self.progress.say(f'{kernel}, {smp} vCPU: {result}')
-        return line_of([kernel, str(smp), self.paths['arch-' + kernel],
+        self.progress.say(f'{self.name(kernel)}, {smp} vCPU: {result}')
+        return line_of([self.name(kernel), str(smp),
+                        self.paths['arch-' + kernel],
                         release, build, self.types, *cells.values(),
                         'short' if self.args.short else 'long',
                         datetime.date.today().isoformat(), result])
@@ -314,7 +321,7 @@ class Matrix:
                 line = self.row(kernel, smp)
                 # Read the table again: another run may have written it.
                 rows = read_rows(self.args.output)
-                rows[kernel, smp] = line
+                rows[self.name(kernel), smp] = line
                 write_rows(self.args.output, rows, self.order)
         return 1 if self.failed else 0
 
@@ -323,9 +330,12 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument('--short', action='store_true')
     ap.add_argument('--smp', type=int, action='append')
+    ap.add_argument('--cpu')
     ap.add_argument('--output', default=TABLE)
     ap.add_argument('kernel', nargs='*')
     args = ap.parse_args()
+    if args.cpu:
+        os.environ['KA_CPU'] = args.cpu
     matrix = Matrix(args)
     for kernel in args.kernel:
         if 'initrd-' + kernel not in matrix.paths:

@@ -16,6 +16,7 @@
 #ifndef KT_API_GOTO_H
 #define KT_API_GOTO_H
 
+#include "kalloc-tracer/api/kt-block-watch.h"
 #include "kalloc-tracer/api/kt-event.h"
 
 /** struct KtEventPlace - a place in a recording; 0: before the first event.
@@ -45,19 +46,84 @@ static inline int kt_event_place_compare(KtEventPlace a, KtEventPlace b)
            a.access != b.access ? (a.access < b.access ? -1 : 1) : 0;
 }
 
+/* ---- the last access to a word ------------------------------------------- */
+/*
+ * Which instruction wrote to a word last is not in the journal. A replay that
+ * goes through the time before finds it, and a second one goes there:
+ *
+ *     @since              the last access        here
+ *       |        x              x                  |
+ *     1 load a state --> the page is trapped --> stops at or behind it
+ *     2 load a state --> stops at the access
+ *
+ * With -icount the VM's clock is another one at each instruction. So the clock
+ * and the program counter are an exact place.
+ */
+
+/** Bytes of a word. */
+#define KT_GOTO_WORD 8u
+
 /**
- * struct KtGoto - a replay that can stop at an event
+ * struct KtWordSearch - look for the last access to the word at @va, before
+ * now
+ * @loads: loads count, too
+ * @since: accesses before this event do not count
+ * @since_us: its time
+ */
+typedef struct KtWordSearch {
+    uint64_t va;
+    bool loads;
+    KtEventPlace since;
+    uint64_t since_us;
+} KtWordSearch;
+
+/** What is known of an instruction that the replay has to reach. */
+typedef enum KtGotoStep {
+    KT_GOTO_NONE,       /* no instruction was asked for, or the VM went on */
+    KT_GOTO_SEARCHES,   /* accesses are collected when the VM continues */
+    KT_GOTO_NOTHING,    /* there is no such access */
+    KT_GOTO_KNOWN,      /* the replay stops at it when the VM continues */
+    KT_GOTO_THERE,      /* the VM stands at it; it has not run */
+} KtGotoStep;
+
+/**
+ * struct KtGotoInsn - an instruction that the replay has to reach
+ * @is_word: it is that of a search for @word; else of the access at @place
+ * @access: from KT_GOTO_KNOWN on; its stack and task are of KT_GOTO_THERE
+ * @found: accesses that were found
+ */
+typedef struct KtGotoInsn {
+    KtGotoStep step;
+    bool is_word;
+    KtWordSearch word;
+    KtEventPlace place;
+    KtBlockAccess access;
+    uint64_t pc;
+    uint64_t found;
+} KtGotoInsn;
+
+/* ---- a replay ------------------------------------------------------------ */
+
+/**
+ * struct KtGoto - a replay that can stop at an event, or at an instruction
  * @journal: (borrowed) the file of the recorded run
  * @block: an address in the block that was asked for last; 0: none
  * @now: return the place of the last event that was made
- * @stop_at: stop the VM at @place, which is ahead. The VM has to be continued
+ * @us: return the time of the VM's clock
+ * @stop_at: stop the VM at @place. The VM has to be continued. If @place is
+ *           behind, a VM state has to be loaded first. .event 0: do not stop
+ * @search: look for an access, likewise. Returns: false if the VM runs
+ * @insn: read what is known of the instruction that was asked for
  * @has_begin: return true if a VM state was saved before the first event
  */
 typedef struct KtGoto {
     const char *journal;
     uint64_t block;
     KtEventPlace (*now)(void *opaque);
+    uint64_t (*us)(void *opaque);
     void (*stop_at)(void *opaque, KtEventPlace place);
+    bool (*search)(void *opaque, const KtWordSearch *word);
+    void (*insn)(void *opaque, KtGotoInsn *out);
     bool (*has_begin)(void *opaque);
     void *opaque;
 } KtGoto;

@@ -68,9 +68,9 @@ void kt_delay_free_done(KtHookCall *m, uint64_t va);
  *  Only if frees are delayed. */
 void kt_delay_free_drop(KtHookCall *m, uint64_t cache_va);
 
-/** kt_replay_stop_count() - Count an event that was pushed: the VM may have to
- *  stop at it (replay-stop.c). */
-void kt_replay_stop_count(KtReplayStop *s, const KtEvent *ev);
+/** kt_replay_stop_count() - Count @m->ev, which was pushed: the VM may have to
+ *  stop at it (replay-stop.c). Only if this is a replay. */
+void kt_replay_stop_count(const KtHookCall *m);
 
 /** kt_record_push() - Push @m->ev, which kt_record_complete() has filled. If
  *  the call came through a wrapper, the event names the wrapper. */
@@ -86,7 +86,7 @@ static inline void kt_record_push(KtHookCall *m, KtEventKind kind,
         kt_tracer_push(m->c->tracer, m->v->index, &m->ev);
     }
     if (G_UNLIKELY(m->c->stop)) {
-        kt_replay_stop_count(m->c->stop, &m->ev);
+        kt_replay_stop_count(m);
     }
 }
 

@@ -29,6 +29,12 @@
 /* One VM has one capture; on_translate() has no user data. */
 static KtCapture *capture;
 
+/* Return true if a replay may have to stop inside the block. */
+static bool is_goal(const KtCapture *c, uint64_t va)
+{
+    return c->shared.stop && kt_replay_stop_wants(c->shared.stop, va);
+}
+
 static bool want_block(uint64_t va, void *userdata)
 {
     KtCapture *c = userdata;
@@ -43,7 +49,7 @@ static bool want_block(uint64_t va, void *userdata)
         return c->finder && kt_capture_may_find(c, va);
     }
     points = kt_call_points_set(c->shared.points);
-    return kt_hibernation_may_wake(c, va) ||
+    return kt_hibernation_may_wake(c, va) || is_goal(c, va) ||
            kt_access_watch_wants(c, va) || kt_hooks_page(boot->hooks, va) ||
            (points && kt_point_set_page(points, va)) ||
            kt_return_sites_find(c->shared.sites, va, KT_SITE_ANY) !=
@@ -161,6 +167,14 @@ static void hook_entries(const KtCapture *c, const KtBoot *boot,
     }
 }
 
+static void hook_goal(const KtCapture *c, struct qemu_plugin_tb *tb, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        kt_replay_stop_translate(c->shared.stop,
+                                 qemu_plugin_tb_get_insn(tb, i), n - i);
+    }
+}
+
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     KtCapture *c = capture;
@@ -176,6 +190,9 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
                          (void *)(uintptr_t)va);
         }
         return;
+    }
+    if (G_UNLIKELY(is_goal(c, va))) {
+        hook_goal(c, tb, n);
     }
     if (kt_hibernation_may_wake(c, va) && n) {
         add_callback(c, qemu_plugin_tb_get_insn(tb, 0), kt_capture_on_wake,

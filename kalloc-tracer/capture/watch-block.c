@@ -4,6 +4,7 @@
 #include "kalloc-tracer/capture/capture-internal.h"
 
 #include "kalloc-tracer/access/block-watch.h"
+#include "kalloc-tracer/capture/replay-stop.h"
 #include "kalloc-tracer/capture/watch-internal.h"
 #include "kalloc-tracer/capture/seam.h"
 #include "kalloc-tracer/tracer/tracer.h"
@@ -41,7 +42,10 @@ static bool overlaps(uint64_t va, uint64_t len)
 GS_HOT
 static bool is_trapped(uint64_t page, void *userdata)
 {
-    return G_UNLIKELY(watch.c->block_watched) && overlaps(page, PAGE);
+    const KtReplayStop *stop = watch.c->shared.stop;
+
+    return (G_UNLIKELY(watch.c->block_watched) && overlaps(page, PAGE)) ||
+           (G_UNLIKELY(stop) && kt_replay_stop_traps(stop, page));
 }
 
 /* Return false if nothing can be recorded: the boot or the watch has ended; the
@@ -161,6 +165,10 @@ static void on_access(unsigned vcpu_index, uint64_t va, unsigned size,
     KtHookCall m;
     uint64_t pc;
 
+    if (G_UNLIKELY(watch.c->shared.stop)) {
+        a.cpu = vcpu_index;
+        kt_replay_stop_access(watch.c->shared.stop, &a);
+    }
     if (!overlaps(a.va, a.len) || !begin(&m, vcpu_index)) {
         return;
     }

@@ -63,9 +63,9 @@ MC_WHEN(is_repeated)
 #define A(key_, member_, look_, text_, help_, ...) \
     MC_VIA(key_, AccessRow, a, member_, look_, text_, help_, __VA_ARGS__)
 
-static const McObject access_object = MC_OBJECT("access_watched",
+const McObject mc_block_access_object = MC_OBJECT("access_watched",
     "ka access watch: accesses to the block, one after the other by one "
-    "instruction",
+    "instruction; ka goto <va> write: the last one to the word",
     A("us", us, NUMBER, "%12us", "the first access"),
     A("last_us", last_us, NUMBER, NULL, "the last one"),
     A("va", va, ADDRESS, NULL, "address that all of them read or write"),
@@ -89,6 +89,11 @@ static const McObject access_object = MC_OBJECT("access_watched",
       .flags = MC_EXACT),
     A("stop", stack, STOP, NULL, "why it ends", .flags = MC_OMIT));
 
+void mc_print_block_access(McOut *out, const KtBlockAccess *a, uint64_t block)
+{
+    mc_print(out, &mc_block_access_object, &(AccessRow) { a, block });
+}
+
 /** struct WatchRow - @spec: (nullable) the block that was watched last */
 typedef struct WatchRow {
     const KtBlockWatchInfo *info;
@@ -111,7 +116,7 @@ static const McObject watch_object = MC_LINE_OBJECT("access_watch",
     MC_VIA("overwritten", WatchRow, info, overwritten, NUMBER, NULL,
            "records that newer ones replaced"));
 
-MC_OBJECTS(mc_access_watch_objects, &access_object, &watch_object);
+MC_OBJECTS(mc_access_watch_objects, &mc_block_access_object, &watch_object);
 
 /* ---- the state ----------------------------------------------------------- */
 
@@ -166,8 +171,8 @@ static bool list(McOut *out, const McArgs *args, GError **errp)
         out->symbols = NULL;
     }
     for (unsigned i = 0; i < records->len && !out->closed; i++) {
-        mc_print(out, &access_object, &(AccessRow) {
-            &g_array_index(records, KtBlockAccess, i), info.spec.va });
+        mc_print_block_access(out, &g_array_index(records, KtBlockAccess, i),
+                              info.spec.va);
     }
     if (info.records > records->len) {
         mc_more(out, info.records - records->len);

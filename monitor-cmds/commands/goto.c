@@ -8,10 +8,15 @@
  *     ka goto error 1 free --> journal --> event 41234 --> KtGoto.stop_at()
  *
  * Nobody can continue a VM behind the back of its debugger, so the user does.
- * An earlier event needs another replay.
+ * What is behind needs a VM state that is loaded first.
+ *
+ * The last access to a word is not in the journal. The replay looks for it, see
+ * kt-goto.h.
  */
 #include "monitor-cmds/commands/commands.h"
+#include "monitor-cmds/commands/goto-word.h"
 #include "monitor-cmds/output/block-row.h"
+#include "monitor-cmds/parse/expr.h"
 
 #include <string.h>
 
@@ -24,6 +29,7 @@ typedef enum Aim {
     AIM_END,
     AIM_ALLOC,          /* of the block, up to @until */
     AIM_FREE,
+    AIM_OWNER,          /* the allocation of the block, up to @now */
     AIM_NEXT,           /* of the block, after @now */
     AIM_PREVIOUS,       /* of the block, before @now */
     AIM_ERROR,          /* made at @until */
@@ -32,6 +38,7 @@ typedef enum Aim {
 /**
  * struct Search - a search in the journal
  * @va: an address in the block, for aims of a block
+ * @is_word: the last access to @word is looked for, and @aim is AIM_OWNER
  * @until: time
  * @at: place of the last event that was read
  * @lo, @hi: the last block that contained @va
@@ -40,6 +47,8 @@ typedef enum Aim {
 typedef struct Search {
     Aim aim;
     uint64_t number, va, until;
+    bool is_word;
+    KtWordSearch word;
     KtEventPlace now, at;
     uint64_t lo, hi;
     bool has;
@@ -104,6 +113,9 @@ static bool fits(Search *s, const KtEvent *ev)
         return of_block && ev->kind == KT_EV_ALLOC && ev->us <= s->until;
     case AIM_FREE:
         return of_block && ev->kind == KT_EV_FREE && ev->us <= s->until;
+    case AIM_OWNER:
+        return of_block && ev->kind == KT_EV_ALLOC &&
+               kt_event_place_compare(s->at, s->now) <= 0;
     case AIM_NEXT:
         return of_block && kt_event_place_compare(s->at, s->now) > 0;
     case AIM_PREVIOUS:
@@ -211,12 +223,46 @@ static bool aim_at_error(McOut *out, Search *s, uint64_t id, const char *what,
 /* ---- words --------------------------------------------------------------- */
 
 static const char usage[] =
-    "places are <va> alloc|free, error <n> [alloc|free], event <n>, <time>us, "
-    "next, previous and end";
+    "places are <va> alloc|free|write|access, error <n> [alloc|free], event "
+    "<n>, <time>us, next, previous and end";
 
 static bool is_life(const char *word)
 {
     return !strcmp(word, "alloc") || !strcmp(word, "free");
+}
+
+/* Parse "<va>" or "<va>+<offset>". */
+static bool read_word_address(const McOut *out, const char *word, uint64_t *va,
+                              GError **errp)
+{
+    const char *plus = strchr(word, '+');
+    g_autofree char *base = g_strndup(word, plus ? (size_t)(plus - word) :
+                                                   strlen(word));
+    uint64_t offset = 0;
+
+    if (!mc_parse_address(out->ctx, base, va, errp) ||
+        (plus && !mc_parse_hex(plus + 1, &offset, errp))) {
+        return false;
+    }
+    *va += offset;
+    return true;
+}
+
+static bool aim_at_word(McOut *out, Search *s, const McArgs *args, char **word,
+                        GError **errp)
+{
+    if (mc_given(args, MC_OPT_UNTIL)) {
+        return mc_fail_syntax(errp, "--until is for alloc and free: %s is the "
+                              "last one before here", word[1]);
+    }
+    s->aim = AIM_OWNER;
+    s->is_word = true;
+    s->word.loads = !strcmp(word[1], "access");
+    if (!read_word_address(out, word[0], &s->va, errp)) {
+        return false;
+    }
+    s->word.va = out->ctx->go->block = s->va;
+    return true;
 }
 
 static bool aim_at_block(McOut *out, Search *s, const McArgs *args,
@@ -224,6 +270,9 @@ static bool aim_at_block(McOut *out, Search *s, const McArgs *args,
 {
     bool has_until = mc_given(args, MC_OPT_UNTIL);
 
+    if (n == 2 && (!strcmp(word[1], "write") || !strcmp(word[1], "access"))) {
+        return aim_at_word(out, s, args, word, errp);
+    }
     if (n != 2 || !is_life(word[1])) {
         return mc_fail_syntax(errp, "%s", usage);
     }
@@ -287,10 +336,13 @@ static bool take_aim(McOut *out, Search *s, const McArgs *args, GError **errp)
     return true;
 }
 
-/* ---- the answer ---------------------------------------------------------- */
+/* ---- the answer: an event ------------------------------------------------ */
+
+static const char here[] = "here", ahead[] = "ahead", behind[] = "behind";
 
 typedef struct PlaceRow {
-    uint64_t event, access, events, now;
+    uint64_t event, access, events, now, us, now_us;
+    const char *way;
 } PlaceRow;
 
 static const McObject place_object = MC_LINE_OBJECT("place", "ka goto",
@@ -300,13 +352,19 @@ static const McObject place_object = MC_LINE_OBJECT("place", "ka goto",
     MC_COLUMN(PlaceRow, events, NUMBER, NULL,
               "number of events of the recording"),
     MC_COLUMN(PlaceRow, now, NUMBER, NULL,
-              "number of the last event that the replay has made"));
-MC_OBJECTS(mc_goto_objects, &mc_event_object, &place_object);
+              "number of the last event that the replay has made"),
+    MC_COLUMN(PlaceRow, us, NUMBER, NULL, "the VM's clock at the place"),
+    MC_COLUMN(PlaceRow, now_us, NUMBER, NULL, "the VM's clock now"),
+    MC_COLUMN(PlaceRow, way, WORD, NULL, MC_GOTO_WAY));
+
+MC_OBJECTS(mc_goto_objects, &mc_event_object, &place_object,
+           &mc_block_access_object, &mc_goto_word_object);
 
 /* Print the event as the recorded run had it. */
 static void print_event(McOut *out, KtReplay *r, const KtEvent *ev)
 {
     const McContext *ctx = out->ctx;
+    const GsKernel *symbols = out->symbols;
     McContext there = *ctx;
 
     there.tracer = kt_replay_tracer(r);
@@ -314,37 +372,42 @@ static void print_event(McOut *out, KtReplay *r, const KtEvent *ev)
     out->symbols = out->names ? kt_replay_kernel(r) : NULL;
     mc_print_event(out, ev, NULL);
     out->ctx = ctx;
+    out->symbols = symbols;
 }
 
-/* Programs look for " ahead: continue" in the last line: the line is short, so
- * that it is never wrapped. */
-static void print_place(McOut *out, const Search *s)
+/* Lines are short, so that they are never wrapped. (owned) */
+static char *way_text(const Search *s, const char *way)
 {
-    g_autofree char *ahead = kt_event_place_compare(s->found, s->now) ?
-        g_strdup_printf(", %" PRIu64 " ahead: continue the VM to go there",
-                        s->found.event - s->now.event) : g_strdup("");
+    if (way == here) {
+        return g_strdup(": the VM is here");
+    }
+    if (way == behind) {
+        return g_strdup(", behind: \"loadvm ka-begin\", then continue");
+    }
+    return g_strdup_printf(", %" PRIu64 " ahead: continue the VM to go there",
+                           s->found.event - s->now.event);
+}
+
+static void print_place(McOut *out, const Search *s, const char *way)
+{
+    const KtGoto *go = out->ctx->go;
+    g_autofree char *how = way_text(s, way);
     g_autofree char *access = s->found.access ?
         g_strdup_printf("access %" PRIu64 " after ", s->found.access) :
         g_strdup("");
     g_autofree char *text = g_strdup_printf(
-        "%sevent %" PRIu64 " of %" PRIu64 "%s%s", access, s->found.event,
-        s->at.event, *ahead ? "" : ": the VM is here", ahead);
+        "%sevent %" PRIu64 " of %" PRIu64 "%s", access, s->found.event,
+        s->at.event, how);
 
     mc_print_line(out, &place_object, &(PlaceRow) {
-        s->found.event, s->found.access, s->at.event, s->now.event }, text);
+        s->found.event, s->found.access, s->at.event, s->now.event, s->ev.us,
+        go->us(go->opaque), way }, text);
 }
 
 static bool fail_behind(McOut *out, const Search *s, GError **errp)
 {
-    const KtGoto *go = out->ctx->go;
-    g_autofree char *folder = g_path_get_dirname(go->journal);
+    g_autofree char *folder = g_path_get_dirname(out->ctx->go->journal);
 
-    if (go->has_begin(go->opaque)) {
-        return mc_fail_unknown(errp, "event %" PRIu64 " is behind: the replay "
-                               "has made %" PRIu64 ". \"loadvm ka-begin\" in "
-                               "QEMU's monitor goes to the beginning; then ask "
-                               "again", s->found.event, s->now.event);
-    }
     return mc_fail_unknown(errp, "event %" PRIu64 " is behind: the replay has "
                            "made %" PRIu64 ". Begin another one: ka-run "
                            "--replay %s --goto 'event %" PRIu64 "'",
@@ -362,32 +425,98 @@ static bool fail_search(const Search *s, GError **errp)
                            PRIu64, s->at.event);
 }
 
+/* The VM stops behind an access, and goes to its instruction from a VM
+ * state. */
+static const char *way_to(const Search *s, const KtGotoInsn *insn)
+{
+    int order = kt_event_place_compare(s->found, s->now);
+    bool same = !insn->is_word &&
+                !kt_event_place_compare(s->found, insn->place);
+    bool there = insn->step == KT_GOTO_THERE && same;
+
+    if (s->aim == AIM_NOW) {
+        return insn->step == KT_GOTO_KNOWN && same ? behind : here;
+    }
+    if (order > 0) {
+        return ahead;
+    }
+    return !order && (there || !s->found.access) ? here : behind;
+}
+
+static bool go_to_event(McOut *out, const Search *s, KtReplay *r,
+                        const KtGotoInsn *insn, GError **errp)
+{
+    const KtGoto *go = out->ctx->go;
+    const char *way = way_to(s, insn);
+
+    if (way == behind && !go->has_begin(go->opaque)) {
+        return fail_behind(out, s, errp);
+    }
+    if (s->aim != AIM_NOW) {
+        go->stop_at(go->opaque,
+                    way == here ? (KtEventPlace) { 0 } : s->found);
+    }
+    print_event(out, r, &s->ev);
+    print_place(out, s, way);
+    return true;
+}
+
+/* ---- the answer: an access to a word ------------------------------------- */
+
+/* @s->found is the allocation of the word's block, if it has one. */
+static bool go_to_word(McOut *out, Search *s, GError **errp)
+{
+    const KtGoto *go = out->ctx->go;
+    KtGotoInsn insn;
+
+    if (!go->has_begin(go->opaque)) {
+        return mc_fail_unknown(errp, "there is no VM state to go back to; "
+                               "ka-run --replay saves one");
+    }
+    if (s->has) {
+        s->word.since = s->found;
+        s->word.since_us = s->ev.us;
+    }
+    if (!go->search(go->opaque, &s->word)) {
+        return mc_fail_unknown(errp, "the VM runs; pause it where \"before\" "
+                               "ends");
+    }
+    go->insn(go->opaque, &insn);
+    return mc_print_goto_word(out, &insn, errp);
+}
+
+/* ---- the command --------------------------------------------------------- */
+
+/* At the instruction of an access the event is not made yet. */
+static KtEventPlace place_now(const KtGoto *go, const KtGotoInsn *insn)
+{
+    return insn->step == KT_GOTO_THERE && !insn->is_word ?
+               insn->place : go->now(go->opaque);
+}
+
 bool mc_cmd_goto(McOut *out, const McArgs *args, GError **errp)
 {
-    KtGoto *go = out->ctx->go;
+    const KtGoto *go = out->ctx->go;
     g_autoptr(KtReplay) r = NULL;
     Search s = { .aim = AIM_NOW };
+    KtGotoInsn insn;
 
     if (!go) {
         return mc_fail_unknown(errp, "only a replay can go to an event: ka-run "
                                "--replay FOLDER");
     }
-    s.now = go->now(go->opaque);
+    go->insn(go->opaque, &insn);
+    if (args->words->len == 1 && insn.step != KT_GOTO_NONE && insn.is_word) {
+        return mc_print_goto_word(out, &insn, errp);
+    }
+    s.now = place_now(go, &insn);
     r = take_aim(out, &s, args, errp) ? search(out, &s, errp) : NULL;
     if (!r) {
         return false;
     }
-    if (!s.has) {
-        return fail_search(&s, errp);
+    if (s.is_word) {
+        return go_to_word(out, &s, errp);
     }
-    if (kt_event_place_compare(s.found, s.now) < 0) {
-        return fail_behind(out, &s, errp);
-    }
-    if (s.aim != AIM_NOW) {
-        go->stop_at(go->opaque, kt_event_place_compare(s.found, s.now) ?
-                                    s.found : (KtEventPlace) { 0 });
-    }
-    print_event(out, r, &s.ev);
-    print_place(out, &s);
-    return true;
+    return s.has ? go_to_event(out, &s, r, &insn, errp) :
+                   fail_search(&s, errp);
 }

@@ -72,6 +72,13 @@ void mc_print_control(McOut *o, const char *name, uint64_t value);
 
 extern const McObject mc_event_object, mc_traced_object, mc_control_object;
 
+/* ---- access row ---------------------------------------------------------- */
+
+/** mc_print_block_access() - print an access to the block at @block
+ *  (access-watch.c) */
+void mc_print_block_access(McOut *out, const KtBlockAccess *a, uint64_t block);
+extern const McObject mc_block_access_object;
+
 /* ---- forms of the kernel ------------------------------------------------- */
 
 /**

@@ -31,6 +31,7 @@
 
 #include "monitor-cmds/program/json-line.h"
 #include "monitor-cmds/program/ka.h"
+#include "monitor-cmds/program/peer.h"
 
 /* ---- who has the socket -------------------------------------------------- */
 
@@ -110,12 +111,12 @@ static uint64_t client_of(const char *path)
 #define MAX_LINE    (1u << 30)
 
 /**
- * struct Peer - a connection to QEMU
+ * struct KaPeer - a connection to QEMU
  * @holder: the client that had the socket before, see client_of(); 0: none
  * @taken: @holder still has it
  * @quiet: print no errors
  */
-typedef struct Peer {
+struct KaPeer {
     const char *path;
     uint64_t holder;
     bool taken;
@@ -124,9 +125,9 @@ typedef struct Peer {
     GSocketConnection *connection;
     GDataInputStream *in;
     JsonParser *parser;     /* owns the last message */
-} Peer;
+};
 
-static int fail(const Peer *p, const char *what)
+int ka_peer_fail(const KaPeer *p, const char *what)
 {
     if (!p->quiet) {
         fprintf(stderr, "ka: %s: %s\n", p->path, what);
@@ -144,7 +145,8 @@ static bool is_late(const GError *error)
 
 /* Call @step with a limit in seconds. Stop early if the client that was there
  * before is there still. */
-static bool in_time(Peer *p, bool (*step)(const Peer *, unsigned, GError **),
+static bool in_time(KaPeer *p,
+                    bool (*step)(const KaPeer *, unsigned, GError **),
                     GError **error)
 {
     if (p->holder) {
@@ -163,7 +165,7 @@ static bool in_time(Peer *p, bool (*step)(const Peer *, unsigned, GError **),
 
 /* If the queue of waiting clients is full, connect() of a non-blocking unix
  * socket fails at once, so try again until the limit. */
-static bool connect_step(const Peer *p, unsigned seconds, GError **error)
+static bool connect_step(const KaPeer *p, unsigned seconds, GError **error)
 {
     g_autoptr(GSocketAddress) addr = g_unix_socket_address_new(p->path);
     const gint64 end = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
@@ -180,7 +182,7 @@ static bool connect_step(const Peer *p, unsigned seconds, GError **error)
     return true;
 }
 
-static bool open_peer(Peer *p, GError **error)
+static bool open_peer(KaPeer *p, GError **error)
 {
     if (strlen(p->path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_FILENAME_TOO_LONG,
@@ -201,7 +203,7 @@ static bool open_peer(Peer *p, GError **error)
     return true;
 }
 
-static void close_peer(Peer *p)
+static void close_peer(KaPeer *p)
 {
     g_clear_object(&p->parser);
     g_clear_object(&p->in);
@@ -235,14 +237,14 @@ static bool fill_line(GBufferedInputStream *in, GError **error)
     return true;
 }
 
-static char *read_line(const Peer *p, size_t *len, GError **error)
+static char *read_line(const KaPeer *p, size_t *len, GError **error)
 {
     return fill_line(G_BUFFERED_INPUT_STREAM(p->in), error) ?
            g_data_input_stream_read_line(p->in, len, NULL, error) : NULL;
 }
 
 /* Return false if QEMU has gone; GSocket sends without SIGPIPE. */
-static bool send_line(const Peer *p, const char *text)
+static bool send_line(const KaPeer *p, const char *text)
 {
     GOutputStream *out =
         g_io_stream_get_output_stream(G_IO_STREAM(p->connection));
@@ -254,7 +256,7 @@ static bool send_line(const Peer *p, const char *text)
 
 /* Return the next message that has @key or is an error; skip events. Return
  * NULL if the connection ends first. */
-static JsonObject *next(const Peer *p, const char *key, GError **error)
+static JsonObject *next(const KaPeer *p, const char *key, GError **error)
 {
     size_t len;
     char *line;
@@ -299,7 +301,8 @@ static char *command_line(const char *line)
 }
 
 /* Print why there is no answer: @message is an error of QMP, or NULL. */
-static int print_error(const Peer *p, JsonObject *message, const GError *error)
+static int print_error(const KaPeer *p, JsonObject *message,
+                       const GError *error)
 {
     JsonNode *node = message ? json_object_get_member(message, "error") : NULL;
     const char *desc = node && JSON_NODE_HOLDS_OBJECT(node) ?
@@ -309,7 +312,7 @@ static int print_error(const Peer *p, JsonObject *message, const GError *error)
         g_error_matches(error, G_IO_ERROR, G_IO_ERROR_MESSAGE_TOO_LARGE)) {
         desc = error->message;
     }
-    return fail(p, desc ? desc : "QEMU closed the connection");
+    return ka_peer_fail(p, desc ? desc : "QEMU closed the connection");
 }
 
 /* ---- the answer ---------------------------------------------------------- */
@@ -348,12 +351,12 @@ static bool has_findings(const char *text)
 }
 
 /* Copy the text of an answer. The monitor ends its lines for a terminal. */
-static int take_answer(const Peer *p, const char *text, char **answer)
+static int take_answer(const KaPeer *p, const char *text, char **answer)
 {
     GString *s;
 
     if (!text) {
-        return fail(p, "an answer that is no text");
+        return ka_peer_fail(p, "an answer that is no text");
     }
     s = g_string_sized_new(strlen(text));
     for (const char *from = text; *from; from++) {
@@ -366,21 +369,21 @@ static int take_answer(const Peer *p, const char *text, char **answer)
            has_findings(*answer) ? KA_FOUND : KA_ANSWERED;
 }
 
-static int fail_to_greet(const Peer *p, const GError *error)
+static int fail_to_greet(const KaPeer *p, const GError *error)
 {
     g_autofree char *busy = g_strdup_printf(
         "no greeting in %u s: another client has this socket, or QEMU is busy",
         GREETING_S);
 
     if (p->taken) {
-        return fail(p, "another client has this socket, and QEMU serves one "
-                    "at a time; end that client, or give QEMU a second -qmp "
-                    "socket");
+        return ka_peer_fail(p, "another client has this socket, and QEMU "
+                            "serves one at a time; end that client, or give "
+                            "QEMU a second -qmp socket");
     }
-    return fail(p, is_late(error) ? busy : "nobody there speaks QMP");
+    return ka_peer_fail(p, is_late(error) ? busy : "nobody there speaks QMP");
 }
 
-static bool greet_step(const Peer *p, unsigned seconds, GError **error)
+static bool greet_step(const KaPeer *p, unsigned seconds, GError **error)
 {
     JsonObject *message;
 
@@ -389,10 +392,7 @@ static bool greet_step(const Peer *p, unsigned seconds, GError **error)
     return message && json_object_has_member(message, "QMP");
 }
 
-/* What ka-run --replay saves before the first instruction. */
-#define TO_BEGIN "loadvm ka-begin"
-
-static int ask_line(const Peer *p, const char *line, char **answer)
+int ka_peer_ask(const KaPeer *p, const char *line, char **answer)
 {
     g_autofree char *command = command_line(line);
     g_autoptr(GError) error = NULL;
@@ -403,65 +403,45 @@ static int ask_line(const Peer *p, const char *line, char **answer)
            print_error(p, got, error);
 }
 
-/* Return true if the answer is that of ka goto, and the VM has to be continued
- * to get there. */
-static bool is_ahead(const char *line, const char *answer)
+JsonObject *ka_peer_execute(const KaPeer *p, const char *command)
 {
-    return g_str_has_prefix(line, "goto ") && answer &&
-           strstr(last_line(answer), " ahead: continue");
-}
-
-/* Return true if ka goto refuses because the place is behind, and the replay
- * can be set back. */
-static bool is_behind(const char *line, const char *answer)
-{
-    return g_str_has_prefix(line, "goto ") && answer &&
-           strstr(last_line(answer), TO_BEGIN);
-}
-
-/* Load the VM state of the beginning. */
-static int go_back(const Peer *p)
-{
-    g_autofree char *command = monitor_line(TO_BEGIN);
+    g_autofree char *line = g_strconcat(command, "\n", NULL);
     g_autoptr(GError) error = NULL;
-    JsonObject *got = send_line(p, command) ? next(p, "return", &error) : NULL;
-    const char *text = got ? ka_json_text(got, "return") : NULL;
-
-    return !text ? print_error(p, got, error) :
-           *text ? fail(p, text) : KA_ANSWERED;
-}
-
-/* Continue the VM, and wait until it stops. */
-static int go_on(const Peer *p)
-{
-    g_autoptr(GError) error = NULL;
-    JsonObject *got = send_line(p, "{\"execute\":\"cont\"}\n") ?
-                          next(p, "return", &error) : NULL;
+    JsonObject *got = send_line(p, line) ? next(p, "return", &error) : NULL;
 
     if (!got || !json_object_has_member(got, "return")) {
-        return print_error(p, got, error);
+        print_error(p, got, error);
+        return NULL;
     }
-    do {
-        got = next(p, "event", &error);
-    } while (got && g_strcmp0(ka_json_text(got, "event"), "STOP"));
-    return got ? KA_ANSWERED : print_error(p, NULL, error);
+    return got;
 }
 
-/* The answer is that of ka goto at the place, with the same options. */
-static int go_there(const Peer *p, const char *line, char **answer)
+int ka_peer_monitor(const KaPeer *p, const char *line)
 {
-    int rc = go_on(p);
+    g_autofree char *command = monitor_line(line);
+    JsonObject *got = ka_peer_execute(p, g_strchomp(command));
+    const char *text = got ? ka_json_text(got, "return") : NULL;
 
-    g_clear_pointer(answer, g_free);
-    return rc ? rc : ask_line(p, strstr(line, " -j") ? "goto -j" : "goto",
-                              answer);
+    return !text ? KA_NO_ANSWER : *text ? ka_peer_fail(p, text) : KA_ANSWERED;
 }
 
-static int ask(Peer *p, const char *line, char **answer)
+int ka_peer_wait(const KaPeer *p, const char *event)
 {
     g_autoptr(GError) error = NULL;
     JsonObject *got;
-    int rc;
+
+    g_socket_set_timeout(p->socket, 1);
+    do {
+        got = next(p, "event", &error);
+    } while (got && g_strcmp0(ka_json_text(got, "event"), event));
+    g_socket_set_timeout(p->socket, 0);
+    return got || is_late(error) ? KA_ANSWERED : print_error(p, NULL, error);
+}
+
+static int ask(KaPeer *p, const char *line, char **answer)
+{
+    g_autoptr(GError) error = NULL;
+    JsonObject *got;
 
     if (!in_time(p, greet_step, &error)) {
         return fail_to_greet(p, error);
@@ -474,20 +454,14 @@ static int ask(Peer *p, const char *line, char **answer)
     if (!got || !json_object_has_member(got, "return")) {
         return print_error(p, got, error);
     }
-    rc = ask_line(p, line, answer);
-    if (rc == KA_BAD_LINE && is_behind(line, *answer)) {
-        g_clear_pointer(answer, g_free);
-        rc = go_back(p);
-        rc = rc ? rc : ask_line(p, line, answer);
-    }
-    return rc == KA_ANSWERED && is_ahead(line, *answer) ?
-               go_there(p, line, answer) : rc;
+    return g_str_has_prefix(line, "goto ") ? ka_goto(p, line, answer) :
+                                             ka_peer_ask(p, line, answer);
 }
 
 int ka_query_vm(const char *path, const char *line, bool quiet, char **answer)
 {
     g_autoptr(GError) error = NULL;
-    Peer p = { .path = path, .quiet = quiet };
+    KaPeer p = { .path = path, .quiet = quiet };
     int rc;
 
     *answer = NULL;
@@ -496,7 +470,7 @@ int ka_query_vm(const char *path, const char *line, bool quiet, char **answer)
     } else if (is_late(error)) {
         rc = fail_to_greet(&p, error);
     } else {
-        rc = fail(&p, error->message);
+        rc = ka_peer_fail(&p, error->message);
     }
     close_peer(&p);
     return rc;

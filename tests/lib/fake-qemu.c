@@ -135,6 +135,7 @@ KtCapture *test_qemu_start(KtTracer *t, GsKernel *file)
     const GsArch *arch = gs_arch_nth(0);
 
     memset(&qemu, 0, sizeof(qemu));
+    test_qemu_rewind();
     qemu.ram = g_array_new(FALSE, FALSE, sizeof(Ram));
     g_array_set_clear_func(qemu.ram, clear_ram);
     qemu.finder = kt_finder_new(arch, file, qemu_plugin_vaddr_to_host);
@@ -166,19 +167,23 @@ void test_qemu_run(uint64_t va)
 {
     struct qemu_plugin_tb tb = { .insn.va = va };
 
-    qemu.ns += 1000;
-    if (!qemu.filter(va, qemu.filter_userdata)) {
-        return;
-    }
-    qemu.translate(0, &tb);
-    if (qemu.translated) {
-        qemu.translated(qemu.opaque);
-        qemu.translated = NULL;
-    }
     qemu.pc = 0;
-    if (tb.insn.run && !setjmp(qemu.left)) {
-        tb.insn.run(0, tb.insn.userdata);
+    if (qemu.filter(va, qemu.filter_userdata)) {
+        qemu.translate(0, &tb);
+        if (qemu.translated) {
+            qemu.translated(qemu.opaque);
+            qemu.translated = NULL;
+        }
+        if (tb.insn.run && !setjmp(qemu.left)) {
+            tb.insn.run(0, tb.insn.userdata);
+        }
     }
+    qemu.ns += qemu.pc ? 0 : 1000;
+}
+
+void test_qemu_rewind(void)
+{
+    qemu.ns = 1000;
 }
 
 bool test_qemu_traps(uint64_t va)
@@ -202,16 +207,15 @@ bool test_qemu_access(uint64_t va, const TestQemuAccess *a)
 {
     struct qemu_plugin_tb tb = { .insn.va = va };
 
-    qemu.ns += 1000;
     trap_access(va, a);
-    if (!qemu.filter(va, qemu.filter_userdata)) {
-        return false;
+    if (qemu.filter(va, qemu.filter_userdata)) {
+        qemu.translate(0, &tb);
     }
-    qemu.translate(0, &tb);
     if (tb.insn.access) {
         tb.insn.access(0, a->shift | (qemu_plugin_meminfo_t)a->store << 4,
                        a->va, tb.insn.access_userdata);
     }
+    qemu.ns += 1000;
     return tb.insn.access;
 }
 
@@ -424,8 +428,7 @@ bool qemu_plugin_write_register(struct qemu_plugin_register *handle,
 void qemu_plugin_set_pc(uint64_t vaddr)
 {
     g_assert_cmpint(qemu.flags, ==, QEMU_PLUGIN_CB_RW_REGS_PC);
-    qemu.pc = vaddr;
-    qemu.ns -= 1000;            /* the instruction has not run */
+    qemu.pc = vaddr;            /* the instruction has not run */
     longjmp(qemu.left, 1);
 }
 

@@ -49,6 +49,8 @@ bool test_qemu_access(uint64_t va, const TestQemuAccess *a);
 bool test_qemu_traps(uint64_t va);
 /** test_qemu_page_updates() - how many pages the plugin has changed. */
 unsigned test_qemu_page_updates(void);
+/** test_qemu_rewind() - set the clock to its begin, as a VM state does. */
+void test_qemu_rewind(void);
 /** test_qemu_write() - be in a callback that may write registers. @refused: bit
  *  N: the Nth write from now on fails, from 0. */
 void test_qemu_write(unsigned refused);

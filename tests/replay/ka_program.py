@@ -127,33 +127,127 @@ def findings():
         assert got == (want, text.replace('\r', ''), ''), (text, got)
 
 
+STOP = {**EVENT, 'event': 'STOP'}
+
+
+class Replay(Qemu):
+    """A QEMU that replays: ka goto answers with WAYS, one after the other.
+    STATES: (name, us of the VM's clock); STATUS: of the VM."""
+
+    def __init__(self, ways, states=(), status='paused'):
+        super().__init__()
+        self.ways, self.states, self.status = list(ways), states, status
+        self.icount = 1000
+
+    def speak(self):
+        client, _ = self.listener.accept()
+        with client, client.makefile('rb') as lines_in:
+            client.sendall(lines(GREETING))
+            for line in lines_in:
+                message = json.loads(line)
+                self.got.append(message)
+                client.sendall(lines(*self.answer(message)))
+
+    def answer(self, message):
+        name, words = message['execute'], message.get('arguments', {})
+        if name == 'cont':
+            self.icount += 250
+            # A state is saved meanwhile: the VM runs again after that.
+            self.status = ['running', 'debug']
+            return EVENT, {'return': {}}, STOP, EVENT
+        if name == 'replay-seek':
+            self.icount = words['icount']
+            self.status = 'paused'
+            return {'return': {}}, STOP
+        if name == 'query-status':
+            now = self.status
+            now = now.pop(0) if isinstance(now, list) else now
+            self.status = self.status if now == 'running' else now
+            return {'return': {'status': now}}, *[STOP] * (now == 'running')
+        return {'return': {
+            'qmp_capabilities': dict, 'query-block': self.disks,
+            'query-replay': lambda: {'icount': self.icount},
+            'human-monitor-command': lambda: self.command(
+                words['command-line'])}[name]()},
+
+    def disks(self):
+        return [{'device': 'cd'}, {'inserted': {'image': {'snapshots': [
+            {'name': name, 'vm-clock-sec': 0, 'vm-clock-nsec': us * 1000,
+             'icount': us} for name, us in self.states]}}}]
+
+    def command(self, line):
+        if line.startswith('loadvm '):
+            self.icount = dict(self.states)[line.split()[1]]
+            return '' if line != 'loadvm ka-bad' else 'Error: damaged'
+        if ' -j' not in line:
+            return f'{line}: here\r\n'
+        way = self.ways.pop(0)
+        return json.dumps({'fail': way} if isinstance(way, str) else
+                          dict(zip(('way', 'us', 'now_us'), way))) + '\r\n'
+
+    def lines(self):
+        """What was asked of the monitor, and what moved the VM."""
+        return [m['arguments']['command-line'] if 'human' in m['execute'] else
+                m['execute'] for m in self.got
+                if m['execute'] in ('human-monitor-command', 'cont',
+                                    'replay-seek')]
+
+
+HERE = 'here', 0, 0
+STATES = ('ka-begin', 0), ('ka-1', 20), ('ka-2', 40)
+
+
+def go(*args, command='goto event 5', **more):
+    with Replay(*args, **more) as qemu:
+        answer = ka('-q', sock, *command.split())
+    return answer, qemu.lines()
+
+
 def going():
-    """ka goto continues the VM, and asks where it is when it has stopped."""
-    here = 'event 5 of 9: the VM is here\r\n'
-    got, sent = ask(
-        *talk('event 5 of 9, 3 ahead: continue the VM to go there\r\n'),
-        lines({**EVENT, 'event': 'RESUME'}, {'return': {}}, EVENT,
-              {**EVENT, 'event': 'STOP'}),
-        lines({'return': here}), command='goto event 5')
-    assert got == (0, here.replace('\r', ''), ''), got
-    assert sent[2]['execute'] == 'cont', sent
-    assert sent[3]['arguments']['command-line'] == 'ka goto', sent
-    got, sent = ask(*talk(here), command='goto event 5')
-    assert got == (0, here.replace('\r', ''), '') and len(sent) == 2, sent
+    """ka goto continues the VM, and asks where it is when it has stopped. A VM
+    state on the way is loaded."""
+    got, sent = go([('ahead', 15, 10), HERE], states=STATES)
+    assert got == (0, 'ka goto: here\nwent 250 instructions forward\n', ''), got
+    assert sent == ['ka goto event 5 -j', 'cont', 'ka goto -j', 'ka goto'], sent
+    got, sent = go([('ahead', 40, 10), HERE], states=STATES,
+                   command='goto error 1 free -s')
+    assert sent == ['ka goto error 1 free -s -j', 'loadvm ka-1', 'cont',
+                    'ka goto -j', 'ka goto -s'], sent
+    got, sent = go([HERE])
+    assert got == (0, 'ka goto event 5: here\n', ''), got
+    assert sent == ['ka goto event 5 -j', 'ka goto event 5'], sent
+    got, sent = go(['why'])
+    assert sent == ['ka goto event 5 -j', 'ka goto event 5'], sent
 
 
 def going_back():
-    """What is behind is ahead of the beginning, which is loaded first."""
-    behind = 'ka: event 5 is behind: "loadvm ka-begin" goes\r\n'
-    here = 'event 5 of 9: the VM is here\r\n'
-    got, sent = ask(*talk(behind), lines({'return': ''}),
-                    lines({'return': here}), command='goto event 5')
-    assert got == (0, here.replace('\r', ''), ''), got
-    assert sent[2]['arguments']['command-line'] == 'loadvm ka-begin', sent
-    assert sent[3]['arguments']['command-line'] == 'ka goto event 5', sent
-    got, _ = ask(*talk(behind), lines({'return': 'Error: no such VM state'}),
-                 command='goto event 5')
-    assert got == (2, '', f'ka: {sock}: Error: no such VM state\n'), got
+    """The last VM state before the place is loaded first, or the first one;
+    from the end of a recording otherwise."""
+    got, sent = go([('behind', 40, 90), HERE], states=STATES)
+    assert got[1].endswith('went 730 instructions back\n'), got
+    assert sent[1:3] == ['loadvm ka-1', 'cont'], sent
+    for us, name in (0, 'ka-begin'), (99, 'ka-2'):
+        got, sent = go([('behind', us, 90), HERE], states=STATES[::-1])
+        assert sent[1] == 'loadvm ' + name, (us, sent)
+    got, sent = go([('behind', 41, 90), HERE], states=STATES,
+                   status='shutdown')
+    assert sent[1:3] == ['replay-seek', 'cont'], sent
+    got, _ = go([('behind', 40, 90)], states=[('other', 9), ('ka-bad', 3)])
+    assert got == (2, '', f'ka: {sock}: Error: damaged\n'), got
+    got, _ = go([('behind', 40, 90)])
+    assert got[0] == 2 and 'no VM state' in got[2], got
+
+
+def going_twice():
+    """An access of an error, or to a word. Its end says how far it was."""
+    got, sent = go([('behind', 20, 90), ('behind', 50, 91), HERE],
+                   states=STATES, command='goto ffff888000001008 write -j')
+    assert sent.count('cont') == 2 and sent[4] == 'loadvm ka-2', sent
+    row = json.loads(got[1].splitlines()[-1])
+    assert row == {'schema': 1, 'type': 'went', 'instructions': -710}, got
+    # The VM stops elsewhere again and again: somebody's breakpoint.
+    got, sent = go([('behind', 20, 90)] * 9, states=STATES)
+    assert sent.count('cont') == 4, sent
 
 
 def refused_by_qmp():
@@ -750,8 +844,8 @@ def full_disk():
 # -----------------------------------------------------------------------------
 
 TESTS = (an_answer, events_in_between, bad_lines, given_up, findings,
-         going, going_back, refused_by_qmp, qemu_ends, no_qmp, garbage,
-         strings, nobody,
+         going, going_back, going_twice, refused_by_qmp, qemu_ends, no_qmp,
+         garbage, strings, nobody,
          another_client, taken_socket, slow_answer, follows_calls,
          follows_json, follows_log, follows_trace,
          says_what_is_missing, ends_with_the_session, ends_at_a_signal,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ka goto finds the event that is meant in a journal, asks the replay to stop
- * there, and refuses what is behind or not there.
+ * there, and says whether it is ahead, behind, or not there. The last access to
+ * a word.
  */
 #include "monitor-cmds/mc.h"
 #include "tests/lib/events.h"
@@ -22,14 +23,16 @@ static const char script[] =
     "free va=ffff888000001000 us=5\n"                   /* 5 */
     "free va=ffff888000001000 us=6\n";                  /* 6 */
 
-/** struct Fake - a replay. @asked: where it has to stop; @begin: it has a VM
- *  state of its beginning */
+/** struct Fake - a replay. @asked: where it has to stop; @insn: what it knows
+ *  of an instruction; @begin: it has a VM state of its beginning; @runs: the VM
+ *  runs */
 typedef struct Fake {
     JournalPath *path;
     TestWorld *w;
     KtGoto go;
     KtEventPlace now, asked;
-    bool begin;
+    KtGotoInsn insn;
+    bool begin, runs;
 } Fake;
 
 static KtEventPlace now(void *opaque)
@@ -42,6 +45,26 @@ static void stop_at(void *opaque, KtEventPlace place)
     ((Fake *)opaque)->asked = place;
 }
 
+static uint64_t us(void *opaque)
+{
+    return ((Fake *)opaque)->now.event;
+}
+
+static bool search(void *opaque, const KtWordSearch *word)
+{
+    Fake *f = opaque;
+
+    f->insn = (KtGotoInsn) {
+        .step = KT_GOTO_SEARCHES, .is_word = true, .word = *word,
+    };
+    return !f->runs;
+}
+
+static void insn(void *opaque, KtGotoInsn *out)
+{
+    *out = ((Fake *)opaque)->insn;
+}
+
 static bool has_begin(void *opaque)
 {
     return ((Fake *)opaque)->begin;
@@ -52,8 +75,8 @@ static void fake_init(Fake *f)
     *f = (Fake) { .path = new_path(), .w = test_world_new("") };
     test_world_free(test_world_new_at(script, f->path));
     f->go = (KtGoto) {
-        .journal = f->path, .now = now, .stop_at = stop_at,
-        .has_begin = has_begin, .opaque = f,
+        .journal = f->path, .now = now, .us = us, .stop_at = stop_at,
+        .search = search, .insn = insn, .has_begin = has_begin, .opaque = f,
     };
     test_world_context(f->w)->go = &f->go;
 }
@@ -134,8 +157,77 @@ TEST(refuses, "/goto/refuses")
     f.now.event = 5;
     check_says(&f, "goto event 2", "event 2 is behind: the replay has made 5. "
                "Begin another one: ka-run --replay ", 1);
-    f.begin = true;
-    check_says(&f, "goto event 2", "\"loadvm ka-begin\"", 1);
+    check_says(&f, "goto ffff888000001000 write", "no VM state", 1);
+    f.begin = f.runs = true;
+    check_says(&f, "goto ffff888000001000 write", "the VM runs", 1);
+    check_says(&f, "goto ffff888000001000+zz write", "zz", 1);
+    check_says(&f, "goto ffff888000001000 write --until 5", "--until", 1);
     test_world_context(f.w)->go = NULL;
     check_says(&f, "goto event 2", "only a replay can go to an event", 1);
+}
+
+/* What is behind is asked for, too: a VM state may be loaded afterwards. */
+TEST(goes_back, "/goto/goes-back")
+{
+    g_auto(Fake) f;
+
+    fake_init(&f);
+    f.begin = true;
+    f.now.event = 5;
+    check_says(&f, "goto event 2", "event 2 of 6, behind: \"loadvm ka-begin\"",
+               0);
+    g_assert_cmpuint(f.asked.event, ==, 2);
+    check_says(&f, "goto event 2 -j",
+               "\"us\":2,\"now_us\":5,\"way\":\"behind\"", 0);
+}
+
+/* The VM has stopped behind an access, and goes to its instruction. */
+TEST(access_is_behind, "/goto/access-is-behind")
+{
+    g_auto(Fake) f;
+
+    fake_init(&f);
+    f.begin = true;
+    f.now = (KtEventPlace) { 4, 1 };
+    f.insn = (KtGotoInsn) { .step = KT_GOTO_KNOWN, .place = { 4, 1 } };
+    check_says(&f, "goto -j", "\"way\":\"behind\"", 0);
+    f.now = (KtEventPlace) { 3 };
+    check_says(&f, "goto -j", "\"way\":\"here\"", 0);
+    f.now = (KtEventPlace) { 4 };
+    f.insn.step = KT_GOTO_THERE;
+    check_says(&f, "goto", "access 1 after event 4 of 6: the VM is here", 0);
+    f.insn.step = KT_GOTO_NONE;
+    check_says(&f, "goto", "\nevent 4 of 6: the VM is here", 0);
+}
+
+TEST(word, "/goto/word")
+{
+    g_auto(Fake) f;
+
+    fake_init(&f);
+    f.begin = true;
+    f.now.event = 4;
+    check_says(&f, "goto ffff888000001000+8 write",
+               "the last write to the word at ffff888000001008: \"loadvm ", 0);
+    g_assert_cmphex(f.insn.word.va, ==, 0xffff888000001008);
+    g_assert_cmpuint(f.insn.word.since.event, ==, 4);
+    g_assert_cmpuint(f.insn.word.since_us, ==, 4);
+    f.now.event = 3;
+    check_says(&f, "goto ffff888000001000 access -j", "\"loads\":\"yes\"", 0);
+    g_assert_cmpuint(f.insn.word.since.event, ==, 1);
+    f.insn.step = KT_GOTO_NOTHING;
+    check_says(&f, "goto", "was not accessed since event 1, its allocation", 1);
+    f.insn = (KtGotoInsn) {
+        .step = KT_GOTO_KNOWN, .is_word = true, .found = 2,
+        .word.va = 0xffff888000001000, .access = { .us = 2, .len = 8 },
+    };
+    check_says(&f, "goto", "the last of 2 writes to the word at "
+               "ffff888000001000, behind: \"loadvm ka-begin\"", 0);
+    f.insn.step = KT_GOTO_THERE;
+    check_says(&f, "goto", "access=r8", 0);
+    check_says(&f, "goto", "ffff888000001000: the VM is here", 0);
+    /* memory that nobody allocated */
+    check_says(&f, "goto ffff888000005000 write -j", "\"since\":0", 0);
+    f.insn.step = KT_GOTO_NOTHING;
+    check_says(&f, "goto", "ffff888000005000 was not written to before", 1);
 }

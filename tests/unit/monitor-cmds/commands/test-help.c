@@ -341,18 +341,34 @@ static KtEventPlace first_event(void *opaque)
     return (KtEventPlace) { .event = 1 };
 }
 
-/* Rows of ka goto. */
+static uint64_t first_us(void *opaque)
+{
+    return 1;
+}
+
+/* @opaque: points to it */
+static void insn_of(void *opaque, KtGotoInsn *out)
+{
+    *out = *(KtGotoInsn *)opaque;
+}
+
+/* Rows of ka goto: an event, and a word. */
 static void check_goto(GHashTable *seen)
 {
+    KtGotoInsn insn = { 0 };
     JournalPath *path = new_path();
     g_autoptr(TestWorld) w = test_world_new("");
-    KtGoto go = { .journal = path, .now = first_event };
-    g_autofree char *said = NULL;
+    KtGoto go = { .journal = path, .now = first_event, .us = first_us,
+                  .insn = insn_of, .opaque = &insn };
+    g_autofree char *said = NULL, *word = NULL;
 
     test_world_free(test_world_new_at("alloc va=1000 size=10 us=1\n", path));
     test_world_context(w)->go = &go;
     said = test_world_run(w, "goto -j", NULL);
     check_lines(said, seen);
+    insn = (KtGotoInsn) { .step = KT_GOTO_THERE, .is_word = true };
+    word = test_world_run(w, "goto -j", NULL);
+    check_lines(word, seen);
     remove_path(path);
 }
 

@@ -4,12 +4,13 @@
   ka ...        a command of ka, as `monitor ka ...`; words that begin with $,
                 &, * or ( are expressions of gdb: ka show $rdi,
                 ka show (((struct file *)$rdi)->f_inode)
+  ka goto ...   in a replay, go to this place; gdb's breakpoints are off then
   ka-bt VA      the stacks of the block at VA, as gdb shows frames: with
                 arguments' names and lines when a vmlinux is loaded
   $_ka(VA)      the block at VA in one line, or "no block": for print, display
                 and conditions, as in $_ka($rdi)[0] == 'F'
   $_ka_task()   the address of the task_struct of the task that the selected
-                vCPU executes; $_ka_task(PID), $_ka_task("comm"): of another one
+  ka goto ...   in a replay, go to this place; breakpoints of gdb are off then
   set ka-trace on
                 print at each stop what is new in the live trace (ka trace on)
   $_ka_struct("TYPE.MEMBER", VA)
@@ -34,6 +35,7 @@ import json
 import os
 import re
 import tempfile
+import time
 
 import gdb
 from gdb.FrameDecorator import FrameDecorator
@@ -45,12 +47,16 @@ STACKS = (('alloc', 'allocated'), ('rcu', 'queued by kfree_rcu()'),
           ('free', 'freed'))
 
 
-def monitor(line):
+def qemu_monitor(line):
     try:
-        text = gdb.execute('monitor ka ' + line, to_string=True)
+        text = gdb.execute('monitor ' + line, to_string=True)
     except gdb.error as e:
         raise gdb.GdbError(f'ka: {e}') from e
     return text.replace('\r', '')
+
+
+def monitor(line):
+    return qemu_monitor('ka ' + line)
 
 
 def address_of(value, word):
@@ -121,6 +127,66 @@ def block_at(va):
         if row.get('type') == 'block':
             rows.append(row)
     return min(rows, key=lambda r: r['layer'] == 'pages', default=None)
+
+
+# --- a replay ----------------------------------------------------------------
+
+# ID, name, size, date, clock of the VM, number of instructions.
+STATE = re.compile(r'^\S+ +(ka-\S+) .* (\d+):(\d\d):(\d\d)\.(\d{3}) +(\d+) *$',
+                   re.MULTILINE)
+ROUNDS = 4              # accesses need two; the VM may stop earlier
+
+
+def nearest_state(us):
+    """Return (time, number of instructions, name) of the last VM state before
+    US, else of the first one. Clocks are rounded down."""
+    states = [(0, 0, 'ka-begin')]
+    for found in STATE.finditer(qemu_monitor('info snapshots')):
+        hours, minutes, seconds, ms, count = map(int, found.groups()[1:])
+        ms += 1000 * (seconds + 60 * (minutes + 60 * hours))
+        states += [(1000 * ms + 999, count, found[1])] if count else []
+    return max([s for s in states if s[0] < us] or states[:1])
+
+
+def load_state(state):
+    """QEMU does not continue a VM that has reached the end of its recording,
+    but replay_seek goes back from there."""
+    if '(shutdown)' in qemu_monitor('info status'):
+        qemu_monitor(f'replay_seek {state[1]}')
+        while 'running' in qemu_monitor('info status'):
+            time.sleep(0.02)
+    elif problem := qemu_monitor('loadvm ' + state[2]).strip():
+        raise gdb.GdbError('ka: ' + problem)
+    gdb.execute('maintenance flush register-cache', to_string=True)
+
+
+def go_to(line):
+    """Go to a place of a replay, and print it."""
+    before, moved = qemu_monitor('info replay'), False
+    for _ in range(ROUNDS):
+        row = (rows_of('goto' if moved else line) or [{}])[-1]
+        if row.get('way', 'here') == 'here':
+            break
+        state = nearest_state(row['us'])
+        if row['way'] == 'behind' or row['now_us'] < state[0] < row['us']:
+            load_state(state)
+        gdb.execute('continue', to_string=True)
+        moved = True
+    gdb.write(monitor('goto' if moved else line))
+    if moved:
+        begin, end = (int(text.split('= ')[1]) for text in
+                      (before, qemu_monitor('info replay')))
+        gdb.write(f'went {abs(end - begin)} instructions '
+                  f'{"back" if end < begin else "forward"}\n')
+
+
+def go_without_breakpoints(line):
+    enabled = ' '.join(str(b.number) for b in gdb.breakpoints() if b.enabled)
+    gdb.execute('disable breakpoints')
+    try:
+        go_to(line)
+    finally:
+        gdb.execute('enable ' + enabled if enabled else 'disable')
 
 
 # --- frames ------------------------------------------------------------------
@@ -397,6 +463,8 @@ class Ka(gdb.Command):
         words = split(argument)
         if words and words[0] == 'symbols':
             gdb.write(SYMBOLS.load(' '.join(words[1:])) + '\n')
+        elif words[:1] == ['goto'] and words[1:] and '-j' not in words:
+            go_without_breakpoints(command_line(argument))
         else:
             gdb.write(monitor(command_line(argument)))
 

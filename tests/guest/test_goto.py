@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`ka goto` reaches events of a recorded run, in its replay: the registers, the
-task and the block are what the journal says. Oracle: the recorded run.
+"""`ka goto` reaches events of a recorded run, in its replay, forward and back:
+the registers, the task and the block are what the journal says. From a use
+after free gdb goes to the write that set the stale pointer. Oracles: the
+recorded run; a module that says what it does; memory before and after the
+instruction.
 
 usage: test_goto.py [--short] [--kernel K]...
 """
@@ -12,15 +15,19 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
+from types import SimpleNamespace
 
-from lib import programs
+from lib import oracle, programs
+from lib.gdbcli import Gdb
 from lib.recorded import (KA, KERNELS, TIMEOUT, Run, compare_journals, gdb, ka,
                           record, same_at_the_end)
 from lib.tap import Tap
 from scripts.lib.arches import ARCHES
-from scripts.lib.prepared import kernel_arch
+from scripts.lib.prepared import ROOT, kernel_arch
 from scripts.lib.qmp import Qmp
 
+HELPER = os.path.join(ROOT, 'scripts', 'ka-gdb.py')
 tap = Tap()
 
 # Functions that allocate, or free, one block, and nothing on behalf of others.
@@ -78,21 +85,46 @@ def compare_block(run, event):
         (event, row)
 
 
+def compare_task(run, event):
+    """The task of the event runs. While the kernel switches from one task to
+    the next, both say so. The idle task is in no list."""
+    tasks = rows(ka('-q', f'{run.sockets}/qmp.sock', 'task', '--threads', '-v',
+                    '-j', '-n', '0'))
+    running = {row['pid'] for row in tasks if row.get('running') == 'yes'}
+    assert event['pid'] in running or not event['pid'], (event, running)
+
+
 def is_here(run, number, event, answer):
-    """The answer of ka goto is the event and the place."""
-    said, place = answer
+    """The answer of ka goto is the event and the place, and how far it is from
+    the one before."""
+    said, place, *_ = answer
     assert said == event, (said, event)
     assert (place['event'], place['now']) == (number, number), place
     here = rows(ka('-q', f'{run.sockets}/qmp.sock', 'goto', '-j'))
-    assert here == answer, (here, answer)
+    assert here == answer[:2], (here, answer)
+
+
+def place_of(run):
+    """QEMU's number of the instruction."""
+    qmp = Qmp(f'{run.sockets}/qmp.sock', TIMEOUT)
+    icount = qmp.cmd('query-replay')['icount']
+    qmp.close()
+    return icount
 
 
 def reach(run, arch, events, i):
+    """Go to event I, and return how long it took."""
+    begin, before = time.monotonic(), place_of(run)
     answer = rows(ka('-q', f'{run.sockets}/qmp.sock', 'goto', 'event',
                      str(i + 1), '-j'))
+    took = time.monotonic() - begin
+    went = answer[2]['instructions'] if len(answer) > 2 else 0
+    assert before + went == place_of(run), (before, answer)
     is_here(run, i + 1, events[i], answer)
     compare_registers(arch, run, events[i])
     compare_block(run, events[i])
+    compare_task(run, events[i])
+    return took
 
 
 def reach_by_gdb(kernel, run, events, i):
@@ -105,13 +137,19 @@ def reach_by_gdb(kernel, run, events, i):
     reach(run, kernel_arch(kernel), events, i)
 
 
-def check_goto(kernel, folder, at, n):
-    """Go to N random events, in the order of time, then to the end: a replay
-    that stopped is no other run. Then back, to some of them."""
-    arch = kernel_arch(kernel)
+def choose(at, n):
+    """Return all events, and N of them in random order."""
     events = events_of(os.path.join(at, 'journal'))
     which = [i for i, e in enumerate(events) if ONE.match(e['hook'])]
-    chosen = sorted(random.Random(1).sample(which, n))
+    return events, random.Random(1).sample(which, n)
+
+
+def check_forward(kernel, folder, at, n):
+    """Go to N random events, in the order of time, then to the end: a replay
+    that stopped is no other run."""
+    arch = kernel_arch(kernel)
+    events, chosen = choose(at, n)
+    chosen.sort()
     first = chosen[0] + 1
     journal = os.path.join(folder, 'stopped')
     with Run(folder, 'goto', '--replay', at, '--journal', journal, '--goto',
@@ -121,25 +159,34 @@ def check_goto(kernel, folder, at, n):
         for i in chosen[:-1]:
             reach(run, arch, events, i)
         reach_by_gdb(kernel, run, events, chosen[-1])
-        refused_places(run, len(events), chosen[-1] + 1)
+        refused_places(run, len(events))
         Qmp(f'{run.sockets}/qmp.sock', TIMEOUT).cmd('cont')
         same_at_the_end(kernel, run, os.path.join(at, 'journal'))
         run.proc.send_signal(signal.SIGTERM)
         run.ended()
     compare_journals(os.path.join(at, 'journal'), journal)
-    with Run(folder, 'back', '--replay', at, '--paused') as run:
-        run.until(lambda: 'paused at its beginning' in run.text())
-        for i in random.Random(2).sample(chosen, max(4, n // 3)):
-            reach(run, arch, events, i)
 
 
-def refused_places(run, last, now):
+def check_random(kernel, folder, at, n):
+    """Go to N random events in random order, from the end of the recording."""
+    events, chosen = choose(at, n)
+    begin = time.monotonic()
+    with Run(folder, 'random', '--replay', at) as run:
+        run.until(lambda: 'the recording ends here' in run.text())
+        whole, reached, slowest = time.monotonic() - begin, 0, 0
+        for i in chosen:
+            slowest = max(slowest, reach(run, kernel_arch(kernel), events, i))
+            reached += 1
+    print(f'# {reached} of {n} events reached; the first pass took '
+          f'{whole:.1f} s, the slowest event {slowest:.2f} s')
+
+
+def refused_places(run, last):
     qmp = Qmp(f'{run.sockets}/qmp.sock', TIMEOUT)
     said = qmp.cmd('human-monitor-command',
                    {'command-line': 'ka goto event 1'})
     qmp.close()
-    assert f'event 1 is behind: the replay has made {now}. "loadvm ' \
-        'ka-begin"' in said, said
+    assert f'event 1 of {last}, behind: "loadvm ka-begin"' in said, said
     for text, *words in (
             (f'the recording has no such event; it has {last}', 'event',
              str(last + 1)),
@@ -153,17 +200,120 @@ def refused_places(run, last, now):
         assert text in done.stdout and done.stdout.count('\n') == 1, done
 
 
+# --- a use after free --------------------------------------------------------
+
+def ask(run, *words):
+    return rows(ka('-q', f'{run.sockets}/qmp.sock', *words, '-j', '-s'))
+
+
+def record_dangling(folder, kernel):
+    """Record the module. Return the folder, and what the module says: addresses
+    of the pointer and of what it points to."""
+    share = oracle.make_share(os.path.join(folder, 'share'), ['dangling.sh'],
+                              kernel, modules=True)
+    with record(folder, 'd', kernel, '--append',
+                'no_hash_pointers ka.run=dangling', '--share', share,
+                '--plugin-opts', 'access=module:ka_dangling') as run:
+        run.ended()
+    said = re.search(rb'ka_dangling: session=(\w+) device=(\w+) at=(\d+)',
+                     run.printed())
+    assert said, run.printed()[-500:]
+    session, device = int(said[1], 16), int(said[2], 16)
+    return os.path.join(folder, 'd'), session + int(said[3]), device
+
+
+def memory(run, va):
+    qmp = Qmp(f'{run.sockets}/qmp.sock', TIMEOUT)
+    text = qmp.cmd('human-monitor-command', {'command-line': f'x/1xg {va:#x}'})
+    qmp.close()
+    return int(text.split(':')[1], 16)
+
+
+def check_dangling(kernel, at, folder, pointer, device):
+    """The VM is at the instruction of the access, and at that of the last
+    write, before which the pointer is another one."""
+    program = ARCHES[kernel_arch(kernel)].gdb
+    pc = PC[kernel_arch(kernel)]
+    error = rows(ka('-f', os.path.join(at, 'journal'), 'error', '-j', '-s'))[0]
+    assert error['error'] == 'use-after-free', error
+    with Run(folder, 'write', '--replay', at, '--paused') as run:
+        run.until(lambda: 'paused at its beginning' in run.text())
+        ask(run, 'goto', 'error', '1')
+        assert registers(run)[pc] == int(error['error_stack'][0], 16), error
+        access, word, went = ask(run, 'goto', f'{pointer - 8:x}+8', 'write')
+        assert word['way'] == 'here' and word['found'] == 6, word
+        assert access['access'] == 'w' and access['size'] == 8, access
+        assert access['stack_symbols'][0].startswith('ka_dangling_attach+')
+        assert (access['comm'], access['cpu']) == ('insmod', 0), access
+        assert registers(run)[pc] == int(word['pc'], 16), word
+        assert went['instructions'] < 0, went
+        assert memory(run, pointer) != device
+        gdb(program, run, 'stepi', 'disconnect')
+        assert memory(run, pointer) == device
+        done = subprocess.run(
+            [KA, '-q', f'{run.sockets}/qmp.sock', 'goto', f'{pointer + 64:x}',
+             'write'], text=True, capture_output=True, timeout=TIMEOUT,
+            check=False)
+        assert done.returncode == 1, done
+        assert 'was not written to since event' in done.stdout, done
+
+
+def six_commands(g, pointer, device):
+    """From the error to the write. Return what gdb printed."""
+    said = [g.command('ka error'), g.command('ka goto error 1')]
+    assert f'{device:x}' in said[0], said
+    assert ': the VM is here' in said[1], said
+    said.append(g.command(f'ka refs {device:x}'))
+    words = re.findall(r'\+(\w+) +A ([0-9a-f]{16})-', said[2])
+    assert pointer in [int(va, 16) + int(at, 16) for at, va in words], said
+    said.append(g.command(f'ka goto {pointer:x} write'))
+    assert ': the VM is here' in said[3], said
+    said.append(g.command('bt'))
+    assert re.search('#0 .*ka_dangling_attach', said[4]), said
+    return said
+
+
+def check_six_commands(kernel, at, folder, pointer, device):
+    """In a real gdb, from the end of the recording."""
+    with Run(folder, 'six', '--replay', at) as run:
+        run.until(lambda: 'the recording ends here' in run.text())
+        g = Gdb(SimpleNamespace(
+            arch=ARCHES[kernel_arch(kernel)], timeout=TIMEOUT,
+            path=lambda name: os.path.join(run.sockets, name)))
+        g.stop()
+        g.command('source ' + HELPER)
+        for line in ''.join(six_commands(g, pointer, device)).splitlines():
+            print('#', line)
+        assert memory(run, pointer) != device
+        g.command('stepi')
+        assert memory(run, pointer) == device
+        g.send('disconnect')
+        g.end()
+
+
 def check(kernel, short):
+    n = 4 if short else 200
     with tempfile.TemporaryDirectory(prefix='ka-goto.') as folder:
+        at = os.path.join(folder, 'r')
         with record(folder, 'r', kernel) as recorded:
             recorded.ended()
-        with tap.test(f'{kernel}: ka goto reaches events'):
-            check_goto(kernel, folder, os.path.join(folder, 'r'),
-                       8 if short else 60)
+        with tap.test(f'{kernel}: ka goto reaches events, forward'):
+            check_forward(kernel, folder, at, 4 if short else 30)
+        with tap.test(f'{kernel}: ka goto reaches events, in any order'):
+            check_random(kernel, folder, at, n)
+        if not oracle.can_build_modules(kernel):
+            tap.skip(f'{kernel}: a use after free', 'no headers or compiler')
+            return
+        found = record_dangling(folder, kernel)
+        if not short:
+            with tap.test(f'{kernel}: the last write to a word'):
+                check_dangling(kernel, found[0], folder, *found[1:])
+        with tap.test(f'{kernel}: from an error to the stale pointer, in gdb'):
+            check_six_commands(kernel, found[0], folder, *found[1:])
 
 
 def main():
-    ap = programs.arguments(__doc__, short='6.12 only, 8 events', smp=False)
+    ap = programs.arguments(__doc__, short='6.12 only, 4 events', smp=False)
     args = programs.parse(ap, kernels=KERNELS)
     for kernel in args.kernel:
         check(kernel, args.short)

@@ -518,6 +518,7 @@ def run_case(tap, label, w, case):
 def check_journal(guest, path):
     """`ka -f` prints what the VM printed."""
     forms = ('fault log -n 0 -s', 'fault log -n 0 -s -j', 'fault log -n 3 -w')
+    guest.hmp('stop')       # it may be on its way to the panic that pauses it
     live = {line: guest.hmp_qmp('ka ' + line) for line in forms}
     program = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
     guest.qmp('quit')

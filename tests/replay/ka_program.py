@@ -213,6 +213,10 @@ def going():
                    command='goto error 1 free -s')
     assert sent == ['ka goto error 1 free -s -j', 'loadvm ka-1', 'cont',
                     'ka goto -j', 'ka goto -s'], sent
+    got, sent = go([('ahead', 15, 10), HERE], states=STATES,
+                   command='goto event 5 -j -s')
+    assert sent == ['ka goto event 5 -j -s', 'cont', 'ka goto -j',
+                    'ka goto -j -s'], sent
     got, sent = go([HERE])
     assert got == (0, 'ka goto event 5: here\n', ''), got
     assert sent == ['ka goto event 5 -j', 'ka goto event 5'], sent

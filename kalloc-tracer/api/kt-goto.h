@@ -113,7 +113,7 @@ typedef struct KtGotoInsn {
  * @stop_at: stop the VM at @place. The VM has to be continued. If @place is
  *           behind, a VM state has to be loaded first. .event 0: do not stop
  * @search: look for an access, likewise. Returns: false if the VM runs
- * @insn: read what is known of the instruction that was asked for
+ * @insn: read the state of the instruction that was asked for
  * @has_begin: return true if a VM state was saved before the first event
  */
 typedef struct KtGoto {

@@ -28,7 +28,7 @@ typedef enum Aim {
 /**
  * struct KtReplayStop - when to stop
  * @c: (borrowed)
- * @lock: protects @now, and what is between @aim and @insn
+ * @lock: protects @now, and the members from @aim to @insn
  * @aim: (atomic)
  * @behind: it is behind: first a VM state has to be loaded
  * @insn: what is known of an instruction; of AIM_SEARCH: the last access

@@ -6,8 +6,8 @@
 #include "kalloc-tracer/capture/breakpoint-table.h"
 #include "kalloc-tracer/capture/seam.h"
 
-/** struct KtKvmMissed - functions whose calls are not all seen. @n: how many;
- *  @names: (owned) a list of the first of them */
+/** struct KtKvmMissed - functions of which ka does not see all calls. @n: their
+ *  number; @names: (owned) the first of them, as a list */
 typedef struct KtKvmMissed {
     unsigned n;
     GString *names;

@@ -16,8 +16,7 @@
  *
  * Other files of the seam:
  *   seam-kvm-plan.c      which breakpoints are planted
- *   seam-kvm-patching.c  what is done while the kernel boots and patches its
- *                        own text
+ *   seam-kvm-patching.c  returns: planted once the kernel has patched its text
  *   seam-kvm-switch.c    what is done when recording is switched off and on
  *
  * Threads. on_hook() runs on vCPU threads; it only tries the capture's lock,

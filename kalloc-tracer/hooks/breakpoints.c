@@ -75,7 +75,8 @@ static bool is_unknown_end(const uint8_t *insn, size_t len)
 
 /*
  * Return true for code that returns for the function that jumps there.
- * Compilers name __x86_return_thunk. Kernels replace it by that of the CPU:
+ * Compilers emit jumps to __x86_return_thunk. The kernel replaces these by
+ * jumps to the thunk that its CPU needs:
  * srso_return_thunk, srso_alias_return_thunk, retbleed_return_thunk,
  * its_return_thunk, call_depth_return_thunk (__x86_return_skl up to 6.8).
  */

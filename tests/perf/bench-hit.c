@@ -101,7 +101,8 @@ static void copy_registers(const CPUX86State *env)
     *test_qemu_reg(GS_REG_RESULT) = env->regs[R_EAX];
 }
 
-/* A hit as kvm_x86_handle_code_hook() serves it. @insn: what is there */
+/* Handle a hit as kvm_x86_handle_code_hook() does. @insn: bytes of the hooked
+ * instruction */
 static void hit(uint64_t va, const KVMHookInsn *insn)
 {
     CPUX86State *env = &m.cpu.env;

@@ -26,7 +26,7 @@ OFTEN = 8           # accesses of the case uaf_often
 # Cases whose blocks are in caches of kmalloc(), and others.
 OF_CACHES = 'oob_store', 'oob_16', 'uaf_load'
 OF_OTHERS = 'oob_large', 'uaf_large', 'oob_vmalloc'
-WORDS = 'no_hash_pointers no_timer_check kasan_multi_shot'
+WORDS = 'no_hash_pointers kasan_multi_shot'
 
 
 def run_module(kernel, cases, look=None, words='', **guest_args):

@@ -43,7 +43,7 @@ def run(kernel, cases, commands=(), **guest_args):
         with open(os.path.join(share, 'cases'), 'w', encoding='ascii') as f:
             f.write(' '.join(cases))
         with Guest(kernel=kernel, share=share, end='shell', timeout=600,
-                   cmdline='no_timer_check', **guest_args) as g:
+                   **guest_args) as g:
             said = [g.hmp_qmp(line) for line in commands]
             g.shell('sh /share/access.sh')
             log = accesses.Log(g.settled_console())

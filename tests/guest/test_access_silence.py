@@ -31,7 +31,6 @@ MODULES = ('loop', 'dummy', 'veth', 'bridge', 'crc32c_generic', 'ext4', 'vfat',
 DONE = 'files on ext4', 'files on vfat', 'files on overlay', 'ping over veth'
 DATA = 256 << 10        # bytes that the guest gets from the network
 CARD = 'virtio-net-pci,netdev=net,romfile='
-WORDS = 'no_timer_check'
 CHECKS = 'access=verify'
 ZERO = ('access.disagreed', 'access.unseen_alloc', 'access.dropped',
         'access.missing', 'access.no_memory')
@@ -73,7 +72,7 @@ def run(tap, args, share, kernel, smp):
     net = f'user,id=net,restrict=on,tftp={share},' \
           'guestfwd=tcp:10.0.2.100:7777-cmd:cat'
     with Guest(kernel=kernel, smp=smp, run='access-silence', n=args.size,
-               share=share, plugin_opts=CHECKS, timeout=900, cmdline=WORDS,
+               share=share, plugin_opts=CHECKS, timeout=900,
                qemu=['-netdev', net, '-device', CARD],
                name=f'silence-{kernel}-{smp}') as g:
         assert g.wait_done() == 0
@@ -145,8 +144,7 @@ def many(tap, args, kernel, tmp):
     share = oracle.make_share(os.path.join(tmp, kernel + '-many'), [], kernel,
                               modules=True)
     with Guest(kernel=kernel, smp=stale.READERS, end='shell', share=share,
-               plugin_opts=CHECKS, timeout=900,
-               cmdline=WORDS + ' nosoftlockup',
+               plugin_opts=CHECKS, timeout=900, cmdline='nosoftlockup',
                name=f'silence-many-{kernel}') as g:
         g.wait_marker('KA-END')
         g.shell('insmod /share/ka_vcpus.ko')

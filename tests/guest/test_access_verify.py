@@ -73,7 +73,7 @@ def main():
                                       modules=True)
             for smp in args.smp:
                 with Guest(kernel=kernel, smp=smp, end='shell', share=share,
-                           timeout=600, cmdline='no_timer_check',
+                           timeout=600,
                            name=f'verify-{kernel}-{smp}') as g:
                     check(tap, f'{kernel}, {smp} vCPU', g)
     tap.done()

@@ -67,8 +67,7 @@ KASAN_KEEPS = {'KASAN_GENERIC': ['overlap'],
                'KASAN_SW_TAGS': ['overlap', 'invalid-free-slab']}
 LATE = 'frees of unknown addresses are not checked'
 EXPORTS = 'no error is certain'
-# On a busy host the kernel sees too few ticks of the timer at boot, and panics.
-WORDS = 'no_hash_pointers no_timer_check nosoftlockup'
+WORDS = 'no_hash_pointers nosoftlockup'
 COMPLAINT = re.compile(r'(WARNING: CPU|BUG: |Oops:? |Kernel panic|'
                        r'general protection fault).*')
 
@@ -251,8 +250,7 @@ def check_clean(guest, options):
 def clean(kernel, smp, size, without=None, access=False):
     options = options_of(kernel, without, access)
     with Guest(kernel=kernel, smp=smp, run='work', n=size, timeout=600,
-               plugin_opts=options, cmdline='no_timer_check',
-               name=f'clean-{kernel}-{smp}') as g:
+               plugin_opts=options, name=f'clean-{kernel}-{smp}') as g:
         status = g.wait_done()
         assert status == 0, f'the workload ended with status {status}'
         errors = errors_of(g)

@@ -40,7 +40,7 @@ kernel = ["6.12"]
 seed = "1-{}"
 [[job]]
 name = "boot"
-append = "ka.end=poweroff no_timer_check"
+append = "ka.end=poweroff"
 options = ["--leaks"]
 [limits]
 vms = {}

@@ -72,7 +72,6 @@ def job(kernel, number, script, keys):
     own.write(name + '.sh', script)
     keys = {'name': name, 'kernel': [kernel], 'share': 'share-{kernel}',
             'run': name + '.sh', 'timeout': 400, **keys}
-    keys['append'] = keys.get('append', '') + ' no_timer_check'
     return name, '[[job]]\n' + ''.join(f'{k} = {toml(v)}\n'
                                        for k, v in keys.items())
 

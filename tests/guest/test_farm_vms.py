@@ -46,22 +46,22 @@ kernel = [{kernels}]
 seed = "1-{seeds}"
 [[job]]
 name = "clean"
-append = "ka.run=life ka.end=poweroff no_timer_check"
+append = "ka.run=life ka.end=poweroff"
 options = ["--module-leaks"]
 share = "share-{{kernel}}"
 [[job]]
 name = "error"
-append = "ka.run=wrong ka.end=poweroff no_timer_check"
+append = "ka.run=wrong ka.end=poweroff"
 share = "share-{{kernel}}"
 [[job]]
 name = "leak"
-append = "ka.run=leave ka.end=poweroff no_timer_check"
+append = "ka.run=leave ka.end=poweroff"
 options = ["--module-leaks"]
 share = "share-{{kernel}}"
 [[job]]
 name = "five"
 seed = 1
-append = "ka.run=five ka.end=poweroff no_timer_check"
+append = "ka.run=five ka.end=poweroff"
 options = ["--module-leaks"]
 share = "share-{{kernel}}"
 journal = true
@@ -69,7 +69,6 @@ journal = true
 name = "sick"
 seed = 1
 run = "sick.sh"
-append = "no_timer_check"
 share = "share-{{kernel}}"
 [limits]
 attempts = 3
@@ -82,7 +81,6 @@ kernel = "6.12"
 smp = 2
 timeout = 60
 run = "hang.sh"
-append = "no_timer_check"
 [limits]
 attempts = 1
 """
@@ -100,7 +98,7 @@ MORE = """
 name = "both"
 kernel = ["6.12"]
 seed = "1-2"
-append = "ka.run=both ka.end=poweroff no_timer_check"
+append = "ka.run=both ka.end=poweroff"
 options = ["--module-leaks"]
 share = "share-{kernel}"
 """

@@ -28,7 +28,7 @@ SCRIPT = f"fault seed {SEED}\nfault add kmalloc --module kf_storm " \
     f"--if 'rnd100 < {PERCENT}'\n"
 # The guest reports each of a thousand failed calls otherwise, and a busy host
 # makes it believe that a CPU is stuck.
-WORDS = 'no_timer_check nosoftlockup'
+WORDS = 'nosoftlockup'
 
 
 def rows(guest, line):

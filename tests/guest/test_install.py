@@ -25,8 +25,6 @@ from scripts.lib.prepared import (
     ROOT, cache_folder, kernel_arch, kernel_file, paths)
 
 NOBODY = '65534'
-# A kernel panics if the host is too busy for its test of the timer.
-APPEND = 'no_timer_check'
 # $1: how many folders to hide; they and the command follow.
 HIDE = """
 n=$1; shift
@@ -129,9 +127,9 @@ def boot(prefix, *options, end=()):
     console = os.path.join(work, 'console')
     sockets = os.path.join(home, 'vm')
     with open(console, 'wb') as out, subprocess.Popen(
-            as_user('ka-run', *options, '--append', APPEND, '--dir', sockets,
-                    *end), cwd='/', env=environment(prefix),
-            stdin=subprocess.PIPE, stdout=out, stderr=out) as proc:
+            as_user('ka-run', *options, '--dir', sockets, *end), cwd='/',
+            env=environment(prefix), stdin=subprocess.PIPE, stdout=out,
+            stderr=out) as proc:
         try:
             wait_for(console, 'KA-END', proc)
             done = run(prefix, 'ka', '-q', sockets + '/qmp.sock', 'stat', '-j')
@@ -211,7 +209,7 @@ for name in kernels:
     # It is the first one that needs the initramfs.
     with tap.test(f'ka-sweep of {name} gives its status'):
         done = run(top, 'ka-sweep', '--kernel', image, '--append',
-                   APPEND + ' ka.end=poweroff', '--timeout', '300')
+                   'ka.end=poweroff', '--timeout', '300')
         assert done.returncode == 0, done
         assert done.stdout.startswith('swept at end'), done
     with tap.test(f'ka-run boots {name}, and ka answers'):

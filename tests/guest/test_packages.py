@@ -27,11 +27,9 @@ from scripts.lib.prepared import ROOT, kernel_file
 
 RECIPE = os.path.join(ROOT, 'scripts', 'package.d', 'Containerfile')
 SYSTEM = os.path.join(ROOT, 'scripts', 'lib', 'root')
-# A kernel panics if the host is too busy for its test of the timer.
-APPEND = 'no_timer_check'
 # The newest kernel of /boot, in the background; ka is asked at its shell.
 BOOT = f"""
-ka-run --append {APPEND} --dir ~/vm >~/console 2>&1 </dev/null &
+ka-run --dir ~/vm >~/console 2>&1 </dev/null &
 for i in $(seq 600); do
     ! grep -q KA-END ~/console || break
     kill -0 $! || break
@@ -41,13 +39,13 @@ ka -q ~/vm/qmp.sock stat -j || tail -n 40 ~/console >&2
 kill $!
 wait
 """
-SWEEP = '--timeout', '300', '--append', APPEND + ' ka.end=poweroff'
+SWEEP = '--timeout', '300', '--append', 'ka.end=poweroff'
 PLAN = """
 [axes]
 kernel = ["/boot/vmlinuz-6.12"]
 [[job]]
 name = "boot"
-append = "no_timer_check ka.end=poweroff"
+append = "ka.end=poweroff"
 """
 FARM = f"""
 cd
@@ -60,7 +58,7 @@ ka-farm report runs.db
 # A sweep of what a shell calls when it starts.
 FAULTS = f"""
 echo : >~/scenario
-ka-fault-sweep --kernel /boot/vmlinuz-6.12 --append {APPEND} --n 1 \
+ka-fault-sweep --kernel /boot/vmlinuz-6.12 --n 1 \
     --point kmalloc --run ~/scenario --report ~/faults.json
 echo "status $?"
 """

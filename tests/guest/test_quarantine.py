@@ -23,7 +23,7 @@ SIZE = 8 << 20
 # What two runs of the same workload differ in.
 NOISE = 4 << 20
 # On a busy host the kernel's watchdogs complain of time that they did not have.
-WORDS = 'no_timer_check no_hash_pointers nosoftlockup ' \
+WORDS = 'no_hash_pointers nosoftlockup ' \
         'rcupdate.rcu_cpu_stall_suppress=1'
 BAD = re.compile(r'BUG|Call Trace|Object already free|Objects remaining|'
                  r'general protection|Oops')

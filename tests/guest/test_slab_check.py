@@ -37,9 +37,6 @@ DAMAGES = {
 }
 SETS = 'own', 'kmalloc'
 STORM_SECONDS = 1   # from a check to the next
-# At boot the kernel waits for some ticks of the timer while it counts loops. If
-# the host is busy, it panics.
-WORDS = 'no_timer_check'
 # The kernel's tables of processes, files and names. In a session of its own: a
 # signal to a job of the shell at times ends the shell as well.
 BUSY = ('touch /tmp/busy; setsid sh -c "while [ -e /tmp/busy ]; do '
@@ -219,8 +216,7 @@ def run_storm(tap, kernel, minutes):
         share = oracle.make_share(os.path.join(tmp, 'share'), ['nothing.sh'],
                                   kernel, modules=True)
         with Guest(kernel=kernel, smp=8, run='nothing', end='shell',
-                   share=share, cmdline=WORDS, timeout=600,
-                   name='slab-storm') as g:
+                   share=share, timeout=600, name='slab-storm') as g:
             assert g.wait_done() == 0
             g.shell('insmod /share/ka_stress.ko && '
                     'echo 1 >/sys/module/ka_stress/parameters/run')

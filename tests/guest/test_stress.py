@@ -32,12 +32,9 @@ import test_snapshot as snapshot
 
 BUFFER_KB = 16384       # of the guest's trace, for each vCPU
 LOAD_EVERY = 60         # seconds from one savevm to the next
-# At boot the kernel waits for some ticks of the timer while it counts loops. If
-# the host is busy, it panics.
-WORDS = 'no_timer_check'
 # QEMU's time stamp counter does not go back with a load. The guest sees a jump
 # of the time that was undone; from 20 s on it would report stuck CPUs.
-WORDS_SAVED = WORDS + ' nosoftlockup'
+WORDS_OF_LOADED = 'nosoftlockup'
 # Function of the module that allocates -> kind of the block.
 SITES = {
     'ka_stress_kmalloc': 'kmalloc', 'ka_stress_krealloc': 'kmalloc',
@@ -305,7 +302,7 @@ def run(tap, kernel, args):
                    journal=journal, **more,
                    plugin_opts='check=on' + args.access * ',access=on',
                    timeout=600,
-                   cmdline=WORDS_SAVED if args.savevm else WORDS,
+                   cmdline=WORDS_OF_LOADED if args.savevm else '',
                    mem=f'{512 + 64 * args.cpus}M',
                    name=f'stress-{kernel}-{args.cpus}') as g:
             if args.savevm:

@@ -59,7 +59,8 @@ class Guest:
     timeout  seconds, for everything that does not have its own timeout
     build    build folder of another tracer (default: that of this tree)
     accel    'tcg', 'kvm' or 'auto'
-    ends_with_us  kill QEMU when the thread that started it ends in any way
+    ends_with_us  kill QEMU when the thread that started it ends in any way; a
+             recording is ended
     argv     function: folder of the guest -> a command line of QEMU with the
              sockets of ka-run there, which replaces ka-run
     """
@@ -106,7 +107,9 @@ class Guest:
         if argv:
             self._args = argv(self.dir)
         if ends_with_us:
-            self._args[:0] = ['setpriv', '--pdeathsig', 'KILL']
+            # Of a recording, ka-run is the parent of QEMU.
+            self._args[:0] = ['setpriv', '--pdeathsig', 'TERM' if '--record'
+                              in options else 'KILL']
         self._start()
         if console == 'socket':
             self._start_drain()

@@ -183,6 +183,11 @@ def make(folder, arch, qemu, plugin, options, *words):
     return [manifest['options'], *run]
 
 
+def has_end(folder):
+    """Was a recording ended, not cut off?"""
+    return 'end' in read_manifest(folder)
+
+
 def log_is_whole(folder):
     with open(os.path.join(folder, LOG), 'rb') as f:
         return f.read(len(HEAD)) == HEAD

@@ -17,6 +17,7 @@ EITHER = (
                                 'time is over, the other that it does not'),
     ('run', 'marker', 'the end of the script ends the run'),
     ('run', 'disk_boot', 'the guest gets the script in its initramfs'),
+    ('record', 'journal', 'a recording has its journal in its folder'),
 )
 
 EPILOG = """\
@@ -168,6 +169,9 @@ def parse_args(argv):
                     help='the same: files of modules are in DIR or below')
     ap.add_argument('--journal', metavar='FILE',
                     help='write every event to FILE, for the program ka')
+    ap.add_argument('--record', metavar='FOLDER',
+                    help='record the run, for ka-run --replay FOLDER: each '
+                         'finding says how to go there')
     ap.add_argument('--html', metavar='FILE',
                     help='write the page of ka report: of the journal, or '
                          'without one of the VM')
@@ -184,5 +188,7 @@ def parse_args(argv):
     for first, second, why in EITHER:
         if getattr(args, first) and getattr(args, second):
             ap.error(f"--{first} and --{second.replace('_', '-')}: {why}")
+    if args.record and args.smp != 1:
+        ap.error('--record: one vCPU is recorded, no more')
     args.sarif_uri = args.sarif_uri or default_uri(args.suppress)
     return args, qemu

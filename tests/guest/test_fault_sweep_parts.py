@@ -442,7 +442,7 @@ def a_report(*runs, problem=None):
     recorded = {'control': CONTROL, 'stacks': [STACK] * 4, 'unstable': []}
     return report.make_report(
         rows, recorded, {'0x1': 'known'},
-        command.Command('scripts/fault-sweep --run x', ''), problem)
+        command.Command('scripts/fault-sweep --run x', '', {}), problem)
 
 
 def groups_of(*runs):

@@ -14,6 +14,7 @@ from ..guest import Guest
 from ..prepared import kernel_arch
 from ..qmp import GuestError
 from .restore import Vm, fast_folder, last_seq, prefix, start_guest
+from .runner import guest_us
 from .scenario import READY
 
 WAIT_SECONDS = 120
@@ -101,6 +102,7 @@ class Template:
         self.lock = threading.Lock()
         self.argv = None        # folder of a clone -> its command line
         self.arch = self.pid = self.seq = None
+        self.us = None          # time of the VM's clock, of the state
 
     def make(self):
         with self.lock:
@@ -117,6 +119,7 @@ class Template:
             guest.qmp('stop')
             refuse_written_disks(guest)
             self.pid, self.seq = pid, last_seq(guest)
+            self.us = guest_us(guest)
             self.arch = kernel_arch(self.scenario.kernel)
             argv = self._clone_argv(guest)
             self._save(guest)

@@ -108,6 +108,9 @@ def add_run_options(ap):
     ap.add_argument('--keep', action='store_true',
                     help='with --only: leave the VM paused at the symptom, '
                          'for gdb')
+    ap.add_argument('--record', metavar='FOLDER',
+                    help='repeat a fault of each finding in a run that is '
+                         'recorded, FOLDER/1 and so on, for ka-run --replay')
     ap.add_argument('--report', action='append', default=[], metavar='FILE',
                     help='write FILE: .json, .xml (JUnit), else text')
 
@@ -137,6 +140,8 @@ def parse(argv):
                           len(args.n) == 1):
         ap.error('--keep needs --only with one HASH, and --n with one number '
                  'or "all"')
+    if args.record and (args.keep or args.plug or args.smp != 1):
+        ap.error('--record: one vCPU is recorded, without --plug and --keep')
     if args.jobs < 1 or args.smp < 1:
         ap.error('--jobs and --smp are at least 1')
     args.kernel = args.kernel or default_kernel()
@@ -153,11 +158,12 @@ def parse(argv):
 
 
 # The command line that shows one fault: its options go between these parts.
-Command = collections.namedtuple('Command', 'options qemu')
+# recorded: {(stackid, n): line about the recording}.
+Command = collections.namedtuple('Command', 'options qemu recorded')
 
 # Options of a sweep that the command for one fault has not; 1: with a value.
 DROPPED = {'--n': 1, '--only': 1, '--keep': 0, '--report': 1, '--resume': 1,
-           '--jobs': 1, '--exclude': 1}
+           '--jobs': 1, '--exclude': 1, '--record': 1}
 
 
 def again(argv):
@@ -175,4 +181,4 @@ def again(argv):
         elif DROPPED[name] and not equal and rest:
             rest.pop(0)
     return Command(' '.join(map(shlex.quote, words)),
-                   ''.join(' ' + shlex.quote(w) for w in tail))
+                   ''.join(' ' + shlex.quote(w) for w in tail), {})

@@ -109,6 +109,9 @@ def row_lines(row, command):
     lines += [f'  rule:        {row.rule}',
               f'  to see it:   {command.options} --n {row.n} '
               f"--only {row.stack['stackid']} --keep{command.qemu}"]
+    recorded = command.recorded.get((row.stack['stackid'], row.n))
+    if recorded:
+        lines.append(f'  go there:    {recorded}')
     return [clean.line(line, clean.MOST_TEXT) for line in lines]
 
 

@@ -97,7 +97,7 @@ def log_lines(vm):
 
 def errors(vm, since_us):
     rows = vm.guest.rows('ka error -s -n 0')
-    keys = ('error', 'va', 'alloc_symbols', 'free_symbols',
+    keys = ('error', 'error_id', 'va', 'alloc_symbols', 'free_symbols',
             'error_stack_symbols', 'cache', 'requested', 'pid', 'comm',
             *IDENTITY)
     return [{k: r.get(k) for k in keys} for r in rows

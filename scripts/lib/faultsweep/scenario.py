@@ -69,14 +69,17 @@ class Scenario:
         return [rule(point, condition, task, '--do log')
                 for point in self.points]
 
-    def fault_rule(self, point, stackid, number, pid):
+    def fault_rule(self, point, stackid, number, pid, since_us=None):
         """Return the rule of one run: the call NUMBER of a stack fails. Calls
-        are counted as log_rules() counts them, so the number is the same."""
+        are counted as log_rules() counts them, so the number is the same.
+        SINCE_US: calls before do not count."""
         task = self.selection(pid)[1]
+        condition = f'stackid == {stackid}'
+        if since_us is not None:
+            condition = f'us >= {since_us} && {condition}'
         if number == ALL:
-            return rule(point, f'stackid == {stackid}', task)
-        return rule(point, f'stackid == {stackid} && n == {number}', task,
-                    '--times 1')
+            return rule(point, condition, task)
+        return rule(point, f'{condition} && n == {number}', task, '--times 1')
 
     def fingerprint(self):
         """Return a hash of all that a result depends on."""

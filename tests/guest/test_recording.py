@@ -32,10 +32,13 @@ def same_files(one, other):
     assert done.returncode == 0, done.stdout
 
 
-def check_replay(kernel, folder, *options):
+def check_replay(kernel, folder, *options, typed=None):
     """Record a run and repeat it; return the recording and its console.
-    OPTIONS: more ones for ka-run."""
-    with record(folder, 'r', kernel, *options) as recorded:
+    OPTIONS: more ones for ka-run; TYPED: a line for the guest's shell."""
+    with record(folder, 'r', kernel, *options, types=bool(typed)) as recorded:
+        if typed:
+            recorded.until(lambda: PROMPT.search(recorded.printed()))
+            recorded.type(typed)
         recorded.ended()
     at = moved(folder, 'r')
     with Run(folder, 'replay', '--replay', at, '--journal', 'again') as run:
@@ -47,6 +50,18 @@ def check_replay(kernel, folder, *options):
                      os.path.join(folder, 'again'))
     same_files(os.path.join(at, 'journal'), os.path.join(folder, 'again'))
     return at, recorded.printed().decode('utf-8', 'replace')
+
+
+# The prompt of the guest's shell, which is on a line of its own.
+PROMPT = re.compile(rb'^KA-END[^#]* # ', re.M)
+
+
+def check_typed(kernel, folder):
+    """What was typed comes again."""
+    _, console = check_replay(
+        kernel, folder, '--append', 'ka.end=shell',
+        typed=b'echo typed $((6 * 7)); poweroff -f\n')
+    assert '\ntyped 42' in console, console[-500:]
 
 
 def done(console):
@@ -64,6 +79,7 @@ DISKS = {'virtio': ['-drive', 'format=raw,if=virtio,file={escaped}'],
          'device': ['-drive', 'if=none,id=d,format=raw,file={escaped}',
                     '-device', 'virtio-blk-pci,drive=d']}
 CARDS = {'virtio': 'virtio-net-pci', 'e1000e': 'e1000e'}
+NO_CARD = 'none'        # then nobody waits for the host's time
 
 
 def make_share(kernel, folder):
@@ -71,6 +87,12 @@ def make_share(kernel, folder):
                               kernel)
     oracle.add_drivers(share, kernel, *MODULES)
     return share
+
+
+def network_words(card):
+    return [] if card == NO_CARD else [
+        '-netdev', f'user,id=n,guestfwd=tcp:10.0.2.100:7777-cmd:{NUMBER}',
+        '-device', f'{CARDS[card]},netdev=n,romfile=']
 
 
 def check_devices(kernel, folder, disk, card, n=1):
@@ -85,16 +107,14 @@ def check_devices(kernel, folder, disk, card, n=1):
         kernel, folder, '--share', make_share(kernel, folder), '--append',
         f'ka.run=recorded ka.n={n}', '--',
         *(word.format(escaped=image.replace(',', ',,'))
-          for word in DISKS[disk]),
-        '-netdev', f'user,id=n,guestfwd=tcp:10.0.2.100:7777-cmd:{NUMBER}',
-        '-device', f'{CARDS[card]},netdev=n,romfile=')
+          for word in DISKS[disk]), *network_words(card))
     done(console)
     sums = re.findall('^recorded: (?:disk|written) ([0-9a-f]{64})', console,
                       re.M)
     assert sums[0] == hashlib.sha256(data).hexdigest(), console[-3000:]
     assert sums[1] != sums[0], console[-3000:]
     numbers = re.findall('^recorded: number ([0-9a-f-]{36})', console, re.M)
-    assert len(set(numbers)) == 3, console[-3000:]
+    assert len(set(numbers)) == 3 * (card != NO_CARD), console[-3000:]
     for path in image, os.path.join(at, 'disk0'):
         with open(path, 'rb') as f:
             assert f.read() == data, path
@@ -134,8 +154,8 @@ def check_disk_words(kernel, folder):
 # --- many recordings ---------------------------------------------------------
 
 # What is done in each of them, again from the beginning after the last one.
-VARIED = ('files', 'virtio virtio', 'procs', 'device virtio', 'work',
-          'files 3', 'device e1000e', 'panic', 'procs 2', 'work 2')
+VARIED = ('files', 'virtio virtio', 'procs', 'device virtio', 'typed',
+          'virtio none', 'device e1000e', 'panic', 'procs 2', 'work 2')
 VARIED_KERNELS = KERNELS[:2]
 
 
@@ -143,6 +163,8 @@ def check_varied(kernel, folder, what):
     name, *more = what.split()
     if name in DISKS:
         check_devices(kernel, folder, name, *more)
+    elif name == 'typed':
+        check_typed(kernel, folder)
     elif name == 'panic':
         share = os.path.join(folder, 'share')
         os.mkdir(share)

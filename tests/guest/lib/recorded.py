@@ -26,15 +26,17 @@ def ka(*words):
 
 
 class Run:
-    """A ka-run: its console, and what it says. OPTIONS: of ka-run."""
+    """A ka-run: its console, and what it says. OPTIONS: of ka-run; TYPES: its
+    console has a reader and a writer."""
 
-    def __init__(self, folder, name, *options):
+    def __init__(self, folder, name, *options, types=False):
         self.console, self.said, self.sockets = (
             os.path.join(folder, name + end) for end in ('.out', '.err', '.d'))
         with open(self.console, 'wb') as out, open(self.said, 'wb') as err:
             self.proc = subprocess.Popen(
                 [RUN, '--dir', self.sockets, *options], cwd=folder,
-                stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+                stdin=subprocess.PIPE if types else subprocess.DEVNULL,
+                stdout=out, stderr=err)
 
     def text(self):
         with open(self.said, encoding='utf-8', errors='replace') as f:
@@ -51,6 +53,10 @@ class Run:
             assert time.monotonic() < end, self.text()
             time.sleep(0.2)
 
+    def type(self, text):
+        self.proc.stdin.write(text)
+        self.proc.stdin.flush()
+
     def ended(self):
         assert self.proc.wait(TIMEOUT) == 0, self.text()
         return self
@@ -64,9 +70,10 @@ class Run:
             self.proc.wait(60)
 
 
-def record(folder, name, kernel, *options):
+def record(folder, name, kernel, *options, types=False):
     return Run(folder, name, '--record', name, '--kernel', kernel, '--mem',
-               '512M', '--append', 'ka.run=files ka.end=poweroff', *options)
+               '512M', '--append', 'ka.run=files ka.end=poweroff', *options,
+               types=types)
 
 
 def cells(journal):

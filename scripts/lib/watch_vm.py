@@ -6,21 +6,25 @@ This process becomes QEMU, which pauses the VM instead of ending. A second
 process, which has its own QMP connection, says why the VM is paused, or ends
 QEMU after a poweroff or a reboot.
 
-usage: watch_vm.py [--replay [--paused] [--goto PLACE]] KA QMP-SOCKET QEMU
-                   [ARGUMENT]...
+usage: watch_vm.py [--replay FILE [--paused] [--states N] [--goto PLACE]] KA
+                   QMP-SOCKET QEMU [ARGUMENT]...
 
 --replay: the VM stays, whatever ended the recorded run. It is paused at its
-start; its state there is saved.
+start; its state there is saved. FILE is the disk for states, which QEMU has
+opened; it is removed.
 --paused: it remains so; else it begins.
+--states: while it runs, up to N further states are saved.
 --goto: it goes to this place of its recording.
 """
 import contextlib
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
 import sys
+import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 sys.path.insert(0, ROOT)
@@ -41,6 +45,64 @@ def say(text):
         os.write(2, f'ka-run: {text}\n'.encode())
 
 
+class States:
+    """Saves VM states of a replay while it goes where it has not been.
+
+    They are as far from each other, in time of the host, as saving four of them
+    takes, and a second at least. If there are MOST, every second one is
+    deleted, and the next ones are twice as far from each other.
+    """
+
+    TICK, SHORTEST, COSTS = 0.2, 1.0, 4
+
+    def __init__(self, watcher, most):
+        self.watcher, self.most = watcher, most
+        self.names, self.count = [], 0
+        self.interval, self.ran = self.SHORTEST, 0.0
+        self.furthest = 0               # instruction of the last state
+        self.seen = time.monotonic()
+
+    def tick(self):
+        """Call each TICK seconds."""
+        now, before = time.monotonic(), self.seen
+        self.seen = now
+        qmp = self.watcher.qmp
+        if qmp.cmd('query-status', timeout=None)['status'] != 'running' or \
+                qmp.cmd('query-replay')['icount'] <= self.furthest:
+            return
+        self.ran += now - before
+        if self.ran >= self.interval:
+            self.save()
+            self.seen = time.monotonic()
+
+    def thin_out(self):
+        for name in self.names[::2]:
+            self.watcher.monitor('delvm ' + name)
+        self.names = self.names[1::2]
+        self.interval *= 2
+
+    def save(self):
+        if len(self.names) >= self.most:
+            self.thin_out()
+        begin, name = time.monotonic(), f'ka-{self.count + 1}'
+        problem = self.watcher.monitor('savevm ' + name).strip()
+        if 'Try once more' in problem:
+            return
+        if problem:
+            say(f'no further states: {problem}')
+            self.most = 0
+            return
+        self.count += 1
+        self.names.append(name)
+        self.ran = 0.0
+        self.interval = max(self.interval,
+                            self.COSTS * (time.monotonic() - begin))
+        self.furthest = self.watcher.qmp.cmd('query-replay')['icount']
+        if os.isatty(2):
+            say(f'{len(self.names)} states saved, the last one after '
+                f'{self.furthest} instructions')
+
+
 class Watcher:
     """Waits for the end of the guest, and for the end of QEMU."""
 
@@ -48,6 +110,7 @@ class Watcher:
         self.qmp = Qmp(None, None, sock=sock)
         self.ka, self.path = ka, path
         self.replay = replay
+        self.states = self.going = None
         self.how = f'ask with {ka} -q {path} COMMAND, or with gdb; ' \
                    f'Ctrl-C or "kill {pid}" ends it'
 
@@ -84,18 +147,37 @@ class Watcher:
             say(f'no way back: {problem}')
 
     def go(self, place):
-        """Go to a place; see docs/time-travel.md."""
-        done = subprocess.run(
-            [self.ka, '-q', self.path, 'goto', *place.split()], text=True,
+        """Begin to go to a place; see docs/time-travel.md."""
+        # pylint: disable-next=consider-using-with
+        self.going = subprocess.Popen(
+            [self.ka, '-q', self.path, 'goto', *place.split()],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, check=False)
-        for line in done.stdout.splitlines():
+            stderr=subprocess.STDOUT, text=True)
+
+    def arrive(self):
+        for line in self.going.communicate()[0].splitlines():
             say(line)
         say('the VM is paused; ' + self.how)
+        self.going = None
+
+    def tick(self):
+        """Do what has to be done while QEMU sends nothing. An event that was
+        read together with another message is in .events afterwards."""
+        if self.going and self.going.poll() is not None:
+            self.arrive()
+        if self.states and self.states.most:
+            self.states.tick()
+        else:
+            self.qmp.cmd('query-status', timeout=None)
 
     def next_event(self):
         while not self.qmp.events:
-            self.qmp.read_event()
+            busy = self.going or (self.states and self.states.most)
+            if not busy or select.select([self.qmp.sock], [], [],
+                                         States.TICK)[0]:
+                self.qmp.read_event()
+            else:
+                self.tick()
         return self.qmp.events.pop(0)
 
     def watch(self):
@@ -122,8 +204,9 @@ class Watcher:
 
 def main():
     args = sys.argv[1:]
-    replay = args[0] == '--replay' and bool(args.pop(0))
+    replay = args[0] == '--replay' and args.pop(0) and args.pop(0)
     paused = args[0] == '--paused' and bool(args.pop(0))
+    states = int(args.pop(0) and args.pop(0)) if args[0] == '--states' else 0
     place = args[0] == '--goto' and args.pop(0) and args.pop(0)
     ka, path, qemu, *args = args
     ours, theirs = socket.socketpair()
@@ -140,9 +223,9 @@ def main():
         with contextlib.suppress(GuestError, OSError):
             watcher = Watcher(ours, ka, path, pid, replay)
             if replay:
-                # QEMU has opened the file, which is its own.
-                os.unlink(os.path.join(os.path.dirname(path), 'states'))
+                os.unlink(replay)
                 watcher.save_begin()
+                watcher.states = States(watcher, states)
             if place:
                 watcher.go(place)
             elif paused:
@@ -150,6 +233,9 @@ def main():
             elif replay:
                 watcher.qmp.cmd('cont')
             watcher.watch()
+        with contextlib.suppress(OSError):
+            if replay:      # QEMU has not begun
+                os.unlink(replay)
         os._exit(0)
     os.wait()
     ours.close()

@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One command, without --n and --point, finds all thirteen errors of the module
 ka_planted, each of another kind, and reports each of them once. Oracle: the
-source of the module, in which each operation has one error.
+source of the module, in which each operation has one error. In the long form
+each of them is recorded, too.
 
 usage: test_fault_sweep_planted.py [--short] [--kernel K]...
 """
 import json
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import time
 
 from lib import commands, oracle, programs
+from lib.recorded import Run, ka
 from lib.tap import Tap
 
 # Operation -> its verdict, and what the report of it says.
@@ -49,7 +52,7 @@ def make_share(folder, kernel, operations):
             f.write(f'{name}\n' * (1 + (name in TWICE)))
 
 
-def sweep(folder, kernel):
+def sweep(folder, kernel, *options):
     """Return the report of a sweep."""
     path = os.path.join(folder, 'report.json')
     commands.run(
@@ -57,7 +60,7 @@ def sweep(folder, kernel):
         '--share', os.path.join(folder, 'share'),
         '--run', os.path.join(oracle.INSIDE, 'fault-sweep', 'planted.sh'),
         '--module', 'ka_planted', '--access', '--jobs', '1',
-        '--report', path, status=1, timeout=SECONDS)
+        '--report', path, *options, status=1, timeout=SECONDS)
     with open(path, encoding='utf-8') as f:
         return json.load(f)
 
@@ -99,7 +102,29 @@ def check_others(whole):
     assert whole['problem'] is None, whole['problem']
 
 
-def run_kernel(tap, kernel, operations):
+# The line about a recording.
+WAY = re.compile(r'^ *go there: +\S+ (--replay .*); the failed call: '
+                 r'--goto (\d+us)$', re.M)
+
+
+def ask(run, *words):
+    return ka('-q', f'{run.sockets}/qmp.sock', *words).decode()
+
+
+def check_recorded(whole, folder):
+    """Each report says how to go to its moment. One of them is tried: the VM is
+    there, and the call of that replay failed, too."""
+    ways = [(g['name'], WAY.search(g['text'])) for g in whole['groups']]
+    assert all(way for _, way in ways), \
+        '\n'.join(g['text'] for g in whole['groups'])
+    way = next(w for name, w in ways if 'double-free' in name)
+    with Run(folder, 'again', *shlex.split(way[1])) as run:
+        run.until(lambda: 'the VM is here' in run.text())
+        assert 'double-free' in ask(run, 'error'), run.text()
+        assert 'planted_double_free' in ask(run, 'fault', 'log', '-s')
+
+
+def run_kernel(tap, kernel, operations, short):
     with tempfile.TemporaryDirectory(prefix='ka-planted.') as folder:
         os.makedirs(os.path.join(folder, 'share'))
         make_share(os.path.join(folder, 'share'), kernel, operations)
@@ -107,12 +132,16 @@ def run_kernel(tap, kernel, operations):
         whole = {'results': [], 'groups': [], 'problem': 'no sweep'}
         with tap.test(f'{kernel}: {len(operations)} errors, {len(operations)} '
                       'reports'):
-            whole = sweep(folder, kernel)
+            whole = sweep(folder, kernel, *([] if short else [
+                '--record', os.path.join(folder, 'recorded')]))
             tap.note(f"{time.monotonic() - begin:.0f} s, "
                      f"{len(whole['results'])} faults")
             check_groups(whole, operations)
         with tap.test(f'{kernel}: nothing else is found'):
             check_others(whole)
+        if not short:
+            with tap.test(f'{kernel}: and each of them is recorded'):
+                check_recorded(whole, folder)
 
 
 def main():
@@ -120,7 +149,8 @@ def main():
                             short=f'only {", ".join(SHORT)}')
     args, tap = programs.parse(ap, KERNELS), Tap()
     for kernel in args.kernel:
-        run_kernel(tap, kernel, SHORT if args.short else tuple(PLANTED))
+        run_kernel(tap, kernel, SHORT if args.short else tuple(PLANTED),
+                   args.short)
     tap.done()
 
 

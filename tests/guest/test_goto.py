@@ -12,13 +12,14 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import tempfile
 import time
 from types import SimpleNamespace
 
-from lib import oracle, programs
+from lib import commands, oracle, programs
 from lib.gdbcli import Gdb
 from lib.recorded import (KA, KERNELS, TIMEOUT, Run, compare_journals, gdb, ka,
                           record, same_at_the_end)
@@ -291,6 +292,21 @@ def check_six_commands(kernel, at, folder, pointer, device):
         g.end()
 
 
+def check_sweep(kernel, folder):
+    """A finding of a recorded sweep says how to go to it."""
+    at = os.path.join(folder, 'swept')
+    said = commands.run(
+        'sweep', '--kernel', kernel, '--mem', '512M', '--record', at,
+        '--access', '--share', os.path.join(folder, 'share'), '--append',
+        'ka.run=dangling ka.end=poweroff', status=1, timeout=TIMEOUT).stdout
+    found, = re.findall(r'^ *go there: \S+ (--replay .*)$', said, re.M)
+    error = rows(ka('-f', os.path.join(at, 'journal'), 'error', '-j', '-s'))[0]
+    with Run(folder, 'there', *shlex.split(found)) as run:
+        run.until(lambda: 'the VM is here' in run.text())
+        assert registers(run)[PC[kernel_arch(kernel)]] == \
+            int(error['error_stack'][0], 16), (said, error)
+
+
 def check(kernel, short):
     n = 4 if short else 200
     with tempfile.TemporaryDirectory(prefix='ka-goto.') as folder:
@@ -308,6 +324,8 @@ def check(kernel, short):
         if not short:
             with tap.test(f'{kernel}: the last write to a word'):
                 check_dangling(kernel, found[0], folder, *found[1:])
+            with tap.test(f'{kernel}: from a finding of a sweep to its moment'):
+                check_sweep(kernel, folder)
         with tap.test(f'{kernel}: from an error to the stale pointer, in gdb'):
             check_six_commands(kernel, found[0], folder, *found[1:])
 

@@ -191,7 +191,7 @@ arches        test_faults@riscv64-6.12         60 long
 kernels       test_oracle_events@nobtf-6.12    60 full
 kernels       test_errors@nobtf-6.12           60 full
 kernels       test_oracle_stacks@nobtf-6.12    60 long
-kernels       test_rules@notrace-6.1           60 full
+kernels       test_rules@notrace-6.1           60 long
 kernels       test_errors@notrace-6.1          60 long
 kernels       test_rules@slab-6.1              60 long
 kernels       test_errors@slab-6.1             60 long

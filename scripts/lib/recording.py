@@ -43,8 +43,8 @@ FIRMWARE_ENDS, FIRMWARE_MOST = ('.bin', '.rom'), 1 << 20
 # The first bytes of a log that QEMU ended, and how many the head has. QEMU
 # writes them last.
 HEAD, HEAD_BYTES = bytes((0x00, 0xe0, 0x20, 0x0c)), 12
-# A guest that waits does so in no time, except for a network: what comes from
-# there needs the host's time.
+# A guest that waits does so in no time, except for a network or a disk: what
+# comes from there needs the host's time.
 NO_WAITS, WAITS = 'sleep=off', 'sleep=on'
 BLOCK = 1 << 20
 
@@ -127,7 +127,7 @@ class Maker:
             one, other = self.rewrite(option)
             run += one
             again += other
-        if self.networks:
+        if self.networks or self.disks:
             run, again = ([w.replace(NO_WAITS, WAITS) for w in some]
                           for some in (run, again))
         return run, again

@@ -191,7 +191,7 @@ static bool find_error(McOut *out, uint64_t id, KtError *e, GError **errp)
     kt_query_end(kt_replay_tracer(r));
     *e = w.error;
     return w.has || mc_fail_unknown(errp, "the recording has no error %" PRIu64
-                                    ": ka -f %s error -j lists them", id,
+                                    ": ka -f %s error -v lists them", id,
                                     out->ctx->go->journal);
 }
 

@@ -96,7 +96,7 @@ def log_lines(vm):
 
 
 def errors(vm, since_us):
-    rows = vm.guest.rows('ka error -s -n 0')
+    rows = vm.guest.rows('ka error -v -s -n 0')
     keys = ('error', 'error_id', 'va', 'alloc_symbols', 'free_symbols',
             'error_stack_symbols', 'cache', 'requested', 'pid', 'comm',
             *IDENTITY)

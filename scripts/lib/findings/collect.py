@@ -21,7 +21,7 @@ def stat(vm):
 def errors(vm, state):
     """Return the errors. Lines about what is not known precede those of errors
     and are skipped."""
-    answer = rows(vm, 'error', *FRAMES)
+    answer = rows(vm, 'error', '-v', *FRAMES)
     found = [e for e in answer if e.get('type') == 'error']
     lines = vm.text('error', '-w', '-n', '0').splitlines() if found else []
     if len(lines) < len(found):

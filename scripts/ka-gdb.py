@@ -155,6 +155,8 @@ def load_state(state):
         qemu_monitor(f'replay_seek {state[1]}')
         while 'running' in qemu_monitor('info status'):
             time.sleep(0.02)
+        # On a busy host the VM was seen to stop once more after it.
+        qemu_monitor('replay_delete_break')
     elif problem := qemu_monitor('loadvm ' + state[2]).strip():
         raise gdb.GdbError('ka: ' + problem)
     gdb.execute('maintenance flush register-cache', to_string=True)

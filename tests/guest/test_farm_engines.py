@@ -93,7 +93,8 @@ def spoil(folder):
     if names:
         torn = folder.file('results', chance.choice(names))
         with contextlib.suppress(OSError):
-            os.truncate(torn, chance.randrange(os.path.getsize(torn)))
+            size = os.path.getsize(torn)
+            os.truncate(torn, chance.randrange(size) if size else 0)
         name = chance.choice(names)
         with contextlib.suppress(OSError):
             shutil.copy(folder.file('results', name),

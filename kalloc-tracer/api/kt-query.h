@@ -113,8 +113,11 @@ void kt_query_end(KtTracer *t);
 
 /* ---- blocks ------------------------------------------------------------- */
 
-/** kt_query_find() - find the live or freed block that contains @va. */
+/** kt_query_find() - find the live or freed block that contains @va. Pages that
+ *  were handed out after an object there was freed come before the object. */
 bool kt_query_find(KtTracer *t, uint64_t va, KtBlock *out);
+/** kt_query_earlier() - find this freed object; false if there is none. */
+bool kt_query_earlier(KtTracer *t, uint64_t va, KtBlock *out);
 /** kt_query_next() - find the nearest block that starts above @va. */
 bool kt_query_next(KtTracer *t, uint64_t va, KtBlock *out);
 /** kt_query_prev() - find the nearest block that starts below @va and does not

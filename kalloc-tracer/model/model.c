@@ -63,6 +63,19 @@ uint32_t kt_model_new_block(KtModel *m, const KtMapHint *h)
     return 0;
 }
 
+uint32_t kt_model_find(const KtModel *m, uint64_t va, uint32_t *earlier)
+{
+    uint32_t index = kt_model_block_at(m, KT_MAP_MAIN, va);
+    uint32_t pages = kt_model_block_at(m, KT_MAP_PAGES, va);
+
+    *earlier = 0;
+    if (!index || !pages || !kt_model_is_newer(m, pages, index)) {
+        return index ? index : pages;
+    }
+    *earlier = index;
+    return pages;
+}
+
 /* ---- allocations -------------------------------------------------------- */
 
 /* Remove a block from the map and make it a past life: its memory was allocated

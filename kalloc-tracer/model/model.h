@@ -106,6 +106,12 @@ void kt_model_count_forgotten(KtModel *m);
 /** kt_model_retire() - keep only the blocks: the boot ended. */
 void kt_model_retire(KtModel *m);
 
+/** kt_model_find() - Return the block that owns @va, live or freed; 0: none. An
+ *  address in a slab belongs to the object, not to the pages of the slab.
+ *  @earlier: set to a freed block at @va if the owner is pages that were handed
+ *  out later; else to 0. */
+uint32_t kt_model_find(const KtModel *m, uint64_t va, uint32_t *earlier);
+
 /** kt_model_bytes() - return the host memory of blocks and maps. */
 uint64_t kt_model_bytes(const KtModel *m);
 

@@ -42,20 +42,19 @@ static bool reaches(const KtModel *m, KtMapEntry e, uint64_t va)
 
 /* ---- by address --------------------------------------------------------- */
 
-/* The map of objects comes first: an address in a slab belongs to the object,
- * not to the pages of the slab. */
 bool kt_query_find(KtTracer *t, uint64_t va, KtBlock *out)
 {
-    const KtModel *m = t->model;
+    uint32_t earlier;
 
-    for (int i = KT_MAP__COUNT - 1; i >= 0; i--) {
-        KtMapEntry e = kt_map_floor(&m->map[i], va);
+    return read_block(t->model, kt_model_find(t->model, va, &earlier), out);
+}
 
-        if (reaches(m, e, va)) {
-            return read_block(m, e.val, out);
-        }
-    }
-    return false;
+bool kt_query_earlier(KtTracer *t, uint64_t va, KtBlock *out)
+{
+    uint32_t earlier;
+
+    kt_model_find(t->model, va, &earlier);
+    return read_block(t->model, earlier, out);
 }
 
 bool kt_query_next(KtTracer *t, uint64_t va, KtBlock *out)

@@ -158,7 +158,11 @@ static bool which_vcpus(const Look *l, unsigned *first, unsigned *end,
 
 static bool first_past(const KtBlock *b, void *opaque)
 {
-    *(KtBlock *)opaque = *b;
+    KtBlock *newest = opaque;
+
+    if (!newest->va || b->alloc_us > newest->alloc_us) {
+        *newest = *b;
+    }
     return false;
 }
 
@@ -172,6 +176,7 @@ static void find_spot(Look *l, KtTracer *t, const Place *p)
     if (found) {
         g_array_append_val(l->spots, now);
     }
+    kt_query_earlier(t, p->value, &past.block);
     if (!found || now.block.state == KT_BLOCK_ALLOCATED) {
         kt_query_history(t, p->value, first_past, &past.block);
     }

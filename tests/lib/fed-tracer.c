@@ -96,6 +96,16 @@ bool find(FedTracer *w, uint64_t va, KtBlock *b)
     return found;
 }
 
+bool find_earlier(FedTracer *w, uint64_t va, KtBlock *b)
+{
+    bool found;
+
+    kt_query_begin(w->t);
+    found = kt_query_earlier(w->t, va, b);
+    kt_query_end(w->t);
+    return found;
+}
+
 uint64_t counter(FedTracer *w, KtCounter c)
 {
     stats(w);

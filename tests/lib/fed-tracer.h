@@ -50,6 +50,7 @@ void expect(FedTracer *w, const char *kinds);
 /* Query the tracer once all events are applied. */
 KtStats stats(FedTracer *w);
 bool find(FedTracer *w, uint64_t va, KtBlock *b);
+bool find_earlier(FedTracer *w, uint64_t va, KtBlock *b);
 uint64_t counter(FedTracer *w, KtCounter c);
 
 #endif /* FED_TRACER_H */

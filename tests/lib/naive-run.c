@@ -190,14 +190,27 @@ static bool nearer(const NaiveBlock *x, const NaiveBlock *best, int direction)
     return direction > 0 ? x->b.va < best->b.va : x->b.va > best->b.va;
 }
 
+/* Of an object and pages, the one that was handed out last has the address,
+ * unless the object is live. */
+static const NaiveBlock *owner(const Naive *m, uint64_t va)
+{
+    const NaiveBlock *x = naive_find(m, false, va);
+    const NaiveBlock *pages = naive_find(m, true, va);
+
+    if (x && pages && x->b.state == KT_BLOCK_FREED &&
+        pages->b.alloc_us > x->b.alloc_us) {
+        return pages;
+    }
+    return x ? x : pages;
+}
+
 static void compare_at(const Naive *m, uint64_t va)
 {
-    const NaiveBlock *hit = naive_find(m, false, va);
+    const NaiveBlock *hit = owner(m, va);
     const NaiveBlock *next = NULL;
     const NaiveBlock *prev = NULL;
     KtBlock b;
 
-    hit = hit ? hit : naive_find(m, true, va);
     for (unsigned i = 0; i < m->blocks->len; i++) {
         const NaiveBlock *x = naive_nth(m, i);
 

@@ -160,6 +160,34 @@ TRACER_TEST(a_page_names_no_cache, "/model/slab/names-no-cache")
     expect(&w, "");
 }
 
+/* The address is that of the pages, which were handed out later. */
+TRACER_TEST(pages_come_after_a_freed_block, "/model/pages/after-a-block")
+{
+    KtBlock b;
+
+    alloc_pages(&w, VA, 4, 0);
+    w.us = 101;
+    alloc_in(&w, KT_LAYER_LARGE, VA, 4 * 4096, 0);
+    g_assert_true(find(&w, VA, &b) && b.layer == KT_LAYER_LARGE);
+    kfree(&w, VA);
+    g_assert_true(find(&w, VA, &b) && b.state == KT_BLOCK_FREED);
+    g_assert_cmpint(b.layer, ==, KT_LAYER_LARGE);
+    g_assert_false(find_earlier(&w, VA, &b));
+    free_pages(&w, VA, 4, 0);
+    w.us = 102;
+    alloc_pages(&w, VA, 2, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_true(find(&w, VA + i * 4096, &b));
+        g_assert_cmpint(b.layer, ==, KT_LAYER_PAGES);
+        g_assert_cmpint(b.state, ==, KT_BLOCK_ALLOCATED);
+        g_assert_true(find_earlier(&w, VA + i * 4096, &b));
+        g_assert_cmpint(b.layer, ==, KT_LAYER_LARGE);
+    }
+    g_assert_true(find(&w, VA + 3 * 4096, &b));
+    g_assert_cmpint(b.layer, ==, KT_LAYER_LARGE);
+    g_assert_false(find_earlier(&w, VA + 3 * 4096, &b));
+}
+
 /* No page has a reference: the kernel frees nothing. */
 TRACER_TEST(pages_without_references, "/model/pages/without-references")
 {

@@ -73,14 +73,14 @@ def done(console):
 # --- disks and networks ------------------------------------------------------
 
 MODULES = ('virtio_pci', 'virtio_blk', 'virtio_net', 'ext4', 'crc32c_generic',
-           'e1000e')
+           'vmxnet3')
 DISK_BYTES = 16 << 20
 NUMBER = 'cat /proc/sys/kernel/random/uuid'
 # How a disk, and a card of the network "n", are named on the command line.
 DISKS = {'virtio': ['-drive', 'format=raw,if=virtio,file={escaped}'],
          'device': ['-drive', 'if=none,id=d,format=raw,file={escaped}',
                     '-device', 'virtio-blk-pci,drive=d']}
-CARDS = {'virtio': 'virtio-net-pci', 'e1000e': 'e1000e'}
+CARDS = {'virtio': 'virtio-net-pci', 'vmxnet3': 'vmxnet3'}
 NO_CARD = 'none'
 
 
@@ -157,7 +157,7 @@ def check_disk_words(kernel, folder):
 
 # What is done in each of them, again from the beginning after the last one.
 VARIED = ('files', 'virtio virtio', 'procs', 'device virtio', 'typed',
-          'virtio none', 'device e1000e', 'panic', 'procs 2', 'work 2')
+          'virtio none', 'device vmxnet3', 'panic', 'procs 2', 'work 2')
 VARIED_KERNELS = KERNELS[:2]
 
 

@@ -34,10 +34,13 @@ tap = Tap()
 # Functions that allocate, or free, one block, and nothing on behalf of others.
 ONE = re.compile(r'(__kmalloc|kmem_cache_alloc(_lru|_node)?)_noprof$|'
                  r'__kmalloc_cache_noprof$|(kfree|kmem_cache_free)$')
-PC = {'x86_64': 'RIP', 'aarch64': 'PC'}
-RESULT = {'x86_64': 'RAX', 'aarch64': 'X00'}
+PC = {'x86_64': 'RIP', 'aarch64': 'PC', 'riscv64': 'pc'}
+RESULT = {'x86_64': 'RAX', 'aarch64': 'X00', 'riscv64': 'a0'}
 ARGUMENTS = {'x86_64': {'kfree': 'RDI', 'kmem_cache_free': 'RSI'},
-             'aarch64': {'kfree': 'X00', 'kmem_cache_free': 'X01'}}
+             'aarch64': {'kfree': 'X00', 'kmem_cache_free': 'X01'},
+             'riscv64': {'kfree': 'a0', 'kmem_cache_free': 'a1'}}
+# As QEMU prints them: "RIP=...", "X00=...", " pc       ...", "x10/a0 ...".
+REGISTER = re.compile(r'\b(?:x\d+/)?(\w+) *[= ]([0-9a-f]{16})\b')
 
 
 def rows(text):
@@ -57,7 +60,7 @@ def registers(run):
                    {'command-line': 'info registers'})
     qmp.close()
     return {name: int(value, 16) for name, value in
-            re.findall(r'\b([A-Z]\w\w?) *=([0-9a-f]{16})\b', text)}
+            REGISTER.findall(text)}
 
 
 def compare_registers(arch, run, event):

@@ -86,24 +86,25 @@ KtStats stats(FedTracer *w)
     return tracer_stats(w->t);
 }
 
-bool find(FedTracer *w, uint64_t va, KtBlock *b)
+static bool ask(FedTracer *w, uint64_t va, KtBlock *b,
+                bool (*query)(KtTracer *t, uint64_t va, KtBlock *out))
 {
     bool found;
 
     kt_query_begin(w->t);
-    found = kt_query_find(w->t, va, b);
+    found = query(w->t, va, b);
     kt_query_end(w->t);
     return found;
 }
 
+bool find(FedTracer *w, uint64_t va, KtBlock *b)
+{
+    return ask(w, va, b, kt_query_find);
+}
+
 bool find_earlier(FedTracer *w, uint64_t va, KtBlock *b)
 {
-    bool found;
-
-    kt_query_begin(w->t);
-    found = kt_query_earlier(w->t, va, b);
-    kt_query_end(w->t);
-    return found;
+    return ask(w, va, b, kt_query_earlier);
 }
 
 uint64_t counter(FedTracer *w, KtCounter c)

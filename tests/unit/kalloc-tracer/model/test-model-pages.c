@@ -160,7 +160,7 @@ TRACER_TEST(a_page_names_no_cache, "/model/slab/names-no-cache")
     expect(&w, "");
 }
 
-/* The address is that of the pages, which were handed out later. */
+/* Pages are handed out where a freed block was: a query finds the pages. */
 TRACER_TEST(pages_come_after_a_freed_block, "/model/pages/after-a-block")
 {
     KtBlock b;

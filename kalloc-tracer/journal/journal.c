@@ -280,6 +280,12 @@ static void wait_for_writer(KtJournal *j)
     pthread_mutex_unlock(&j->lock);
 }
 
+void kt_journal_settle(KtJournal *j)
+{
+    submit_run(j);
+    wait_for_writer(j);
+}
+
 void kt_journal_flush(KtJournal *j, bool wait)
 {
     if (!j->repeatable) {

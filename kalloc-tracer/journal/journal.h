@@ -63,5 +63,8 @@ void kt_journal_add_frame(KtJournal *j, KtFrameKind kind, GByteArray *data);
 /** kt_journal_flush() - hand everything to the writer thread; in a repeatable
  *  run, whole frames only. @wait: return when it is in the file */
 void kt_journal_flush(KtJournal *j, bool wait);
+/** kt_journal_settle() - end the frame, and return when the writer thread has
+ *  packed it. */
+void kt_journal_settle(KtJournal *j);
 
 #endif /* KT_JOURNAL_H */

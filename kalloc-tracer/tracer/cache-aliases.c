@@ -141,6 +141,7 @@ void kt_cache_alias_add(KtTracer *t, const KtCacheAlias *alias)
     Alias add = make_alias(alias);
 
     add.alias.name = add.name;
+    kt_tracer_settle_journal(t);
     kt_tasks_caches_grow_cache(t->names, alias->cache_va, alias->object_size);
     if (add_alias(t, &add) == ALIAS_IS_NEW && kt_tracer_has_journal(t)) {
         kt_tracer_save_frame(t, KT_MODULE_EVENT_ALIAS,

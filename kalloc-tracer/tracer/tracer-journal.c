@@ -125,6 +125,15 @@ static void add_event(KtTracer *t, KtModuleEvent note)
     }
 }
 
+void kt_tracer_settle_journal(KtTracer *t)
+{
+    if (t->journal && t->config.repeatable) {
+        kt_tracer_lock_drained(t);
+        kt_journal_settle(t->journal);
+        pthread_mutex_unlock(&t->lock);
+    }
+}
+
 void kt_tracer_save_frame(KtTracer *t, KtModuleEventKind kind,
                           GByteArray *frame)
 {

@@ -229,6 +229,11 @@ void kt_tracer_tick(KtTracer *t);
  *  after the last event that was applied. The tracer's lock is held. */
 void kt_tracer_apply_module_events(KtTracer *t);
 
+/** kt_tracer_settle_journal() - In a run that is repeated, write the events
+ *  that were pushed before to the journal: what they refer to is about to
+ *  change, and the file has it as it was. Any thread that holds no lock of the
+ *  tracer. */
+void kt_tracer_settle_journal(KtTracer *t);
 /** kt_tracer_save_frame() - Write @frame to the journal, after the events that
  *  were pushed before. @kind: KT_MODULE_EVENT_LOG, _CALLS or _FAULTS. @frame
  *  becomes the tracer's. Any thread; there is a journal. */

@@ -6,6 +6,7 @@
  */
 #include "tests/lib/journal-files.h"
 #include "tests/lib/test-main.h"
+#include "kalloc-tracer/api/kt-aliases.h"
 #include "kalloc-tracer/snapshot/snapshot.h"
 
 /* ---- help --------------------------------------------------------------- */
@@ -106,7 +107,9 @@ TEST(many_events, "/journal/many-events")
 
 /* ---- a run that QEMU records or replays ---------------------------------- */
 
-#define REPEATED 20000      /* events: more than a frame has */
+#define REPEATED 20000
+#define MERGE_AT 1500
+#define CACHE_VA 0xffff888000001000ull
 
 static KtTracer *new_repeatable(const char *path)
 {
@@ -122,17 +125,29 @@ static void count_call(void *opaque)
     ++*(unsigned *)opaque;
 }
 
+/* The objects of the cache are larger from now on. */
+static void merge_cache(KtTracer *t)
+{
+    kt_cache_alias_add(t, &(KtCacheAlias) {
+        .cache_va = CACHE_VA, .name = "other", .object_size = 64 });
+}
+
 /* Write a journal, with a query each @asked events; each event takes @us. */
 static char *written(unsigned asked, unsigned us, gsize *len, unsigned *saved)
 {
     g_autoptr(JournalPath) path = new_path();
     KtTracer *t = new_repeatable(path);
+    KtCacheId cache = kt_tracer_add_cache(t, CACHE_VA, "cache", 48, 64);
     char *bytes;
 
     kt_tracer_on_second(t, count_call, saved);
     for (unsigned i = 1; i <= REPEATED; i++) {
         kt_tracer_push(t, 0, &(KtEvent) {
-            .kind = KT_EV_RESIZE, .us = (uint64_t)i * us, .va = i * 64 });
+            .kind = KT_EV_ALLOC, .us = (uint64_t)i * us, .va = i * 64,
+            .size = 48, .layer = KT_LAYER_CACHE, .cache = cache });
+        if (i == MERGE_AT) {
+            merge_cache(t);
+        }
         if (i % asked == 0) {
             tracer_stats(t);
         }
@@ -170,9 +185,10 @@ TEST(repeatable, "/journal/repeatable")
         g_autofree char *other = written(37, us, &len[1], &saved[1]);
 
         g_assert_cmpmem(one, len[0], other, len[1]);
-        /* 16384 and the rest; or the seconds 0 to 20 */
+        /* up to the merge, 16384, and the rest; or the seconds 0 to 20, and
+         * in one of them the merge */
         g_assert_cmpuint(frames_of(KT_FRAME_EVENTS, one, len[0]), ==,
-                         us == 1 ? 2 : 21);
+                         us == 1 ? 3 : 22);
         g_assert_cmpuint(frames_of(KT_FRAME_STATUS, one, len[0]), ==, 1);
         g_assert_cmpuint(saved[0], ==, REPEATED / 2048);
         g_assert_cmpuint(saved[1], ==, REPEATED / 2048);

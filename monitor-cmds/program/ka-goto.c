@@ -24,7 +24,7 @@
 /** struct Way - how to get there. @us: the VM's clock at the place */
 typedef struct Way {
     bool ahead, behind;
-    int64_t us, now_us;
+    int64_t us;
 } Way;
 
 static bool read_row(void *opaque, JsonObject *o, const char *type)
@@ -36,7 +36,6 @@ static bool read_row(void *opaque, JsonObject *o, const char *type)
         w->ahead = !strcmp(way, "ahead");
         w->behind = !strcmp(way, "behind");
         ka_json_number(o, "us", &w->us);
-        ka_json_number(o, "now_us", &w->now_us);
     }
     return true;
 }
@@ -115,6 +114,16 @@ static void find_state(const KaPeer *p, int64_t us, State *best)
     }
 }
 
+/* Return the number of instructions that were executed. */
+static int64_t place_of(const KaPeer *p)
+{
+    JsonObject *got = ka_peer_execute(p, "{\"execute\":\"query-replay\"}");
+    int64_t icount = 0;
+
+    ka_json_number(member(got, "return"), "icount", &icount);
+    return icount;
+}
+
 /* ---- steps --------------------------------------------------------------- */
 
 static bool has_status(const KaPeer *p, const char *status)
@@ -161,7 +170,8 @@ static int go_step(const KaPeer *p, const Way *w)
     if (w->behind && !s.name) {
         return ka_peer_fail(p, "there is no VM state to go back to");
     }
-    if (w->behind || (s.name && s.us > w->now_us && s.us < w->us)) {
+    /* the time cannot say it: a state can be of this very place */
+    if (w->behind || (s.name && s.us < w->us && s.icount > place_of(p))) {
         rc = load(p, &s);
     }
     if (rc) {
@@ -172,16 +182,6 @@ static int go_step(const KaPeer *p, const Way *w)
 }
 
 /* ---- the command --------------------------------------------------------- */
-
-/* Return the number of instructions that were executed. */
-static int64_t place_of(const KaPeer *p)
-{
-    JsonObject *got = ka_peer_execute(p, "{\"execute\":\"query-replay\"}");
-    int64_t icount = 0;
-
-    ka_json_number(member(got, "return"), "icount", &icount);
-    return icount;
-}
 
 /* (owned) A question for where the VM is, with the options of @line. */
 static char *ask_where(const char *line)

@@ -162,8 +162,10 @@ reports       test_syzkaller            30  long     syzkaller
 options       test_boot_options         120 full
 options       test_few_symbols          120 default
 snapshot      test_snapshot             120 full
-replay-vm     test_goto                 60  full     k:arm64-6.12/long
-replay-vm     test_recording            90  full     k:arm64-6.12/long
+replay-vm     test_goto                 60  full     k:6.1/long
+              k:arm64-6.12/long k:riscv64-6.12/long
+replay-vm     test_recording            90  full     k:6.1/long
+              k:arm64-6.12/long k:riscv64-6.12/long
 arches        test_oracle_events@arm64-6.12    60 default
 arches        test_errors@arm64-6.12           60 default
 arches        test_regs@arm64-6.12             60 default
@@ -184,7 +186,7 @@ arches        test_oracle_state@riscv64-6.12   60 full
 arches        test_modules@riscv64-6.12        60 full
 arches        test_interrupts@riscv64-6.12     60 full
 arches        test_module_leaks@riscv64-6.12   60 full
-arches        test_whatis@riscv64-6.12         60 full
+arches        test_whatis@riscv64-6.12         60 long
 arches        test_from_file@riscv64-6.12      60 full
 arches        test_accounts@riscv64-6.12       60 long
 arches        test_faults@riscv64-6.12         60 long

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from lib import commands, oracle, programs
 from lib.gdbcli import Gdb
 from lib.recorded import (KA, KERNELS, TIMEOUT, Run, compare_journals, gdb, ka,
-                          record, same_at_the_end)
+                          place_of, record, same_at_the_end)
 from lib.tap import Tap
 from scripts.lib.arches import ARCHES
 from scripts.lib.prepared import ROOT, kernel_arch
@@ -108,14 +108,6 @@ def is_here(run, number, event, answer):
     assert here == answer[:2], (here, answer)
 
 
-def place_of(run):
-    """QEMU's number of the instruction."""
-    qmp = Qmp(f'{run.sockets}/qmp.sock', TIMEOUT)
-    icount = qmp.cmd('query-replay')['icount']
-    qmp.close()
-    return icount
-
-
 def reach(run, arch, events, i):
     """Go to event I, and return how long it took."""
     begin, before = time.monotonic(), place_of(run)
@@ -172,15 +164,19 @@ def check_forward(kernel, folder, at, n):
 
 
 def check_random(kernel, folder, at, n):
-    """Go to N random events in random order, from the end of the recording."""
+    """Go to N random events in random order, from the end of the recording, and
+    to the end again: it is the same instruction."""
     events, chosen = choose(at, n)
     begin = time.monotonic()
     with Run(folder, 'random', '--replay', at) as run:
         run.until(lambda: 'the recording ends here' in run.text())
         whole, reached, slowest = time.monotonic() - begin, 0, 0
+        end = place_of(run)
         for i in chosen:
             slowest = max(slowest, reach(run, kernel_arch(kernel), events, i))
             reached += 1
+        ka('-q', f'{run.sockets}/qmp.sock', 'goto', 'end')
+        assert place_of(run) == end, (place_of(run), end)
     print(f'# {reached} of {n} events reached; the first pass took '
           f'{whole:.1f} s, the slowest event {slowest:.2f} s')
 

@@ -9,8 +9,9 @@ import time
 from scripts.lib.arches import ARCHES
 from scripts.lib.guest import RUN
 from scripts.lib.prepared import kernel_arch, paths
+from scripts.lib.qmp import Qmp
 
-KERNELS = '6.12', 'arm64-6.12', '6.1'
+KERNELS = '6.12', 'arm64-6.12', 'riscv64-6.12', '6.1'
 KA = os.path.join(paths()['build'], 'monitor-cmds', 'ka')
 ALL = '0-ffffffffffffffff'
 LISTINGS = (ALL, '-v'), (ALL, '-j', '-v'), ('error',), ('top', '-n', '0'), \
@@ -95,14 +96,24 @@ def gdb(program, run, *commands):
                           text=True, check=False).stdout
 
 
+def place_of(run):
+    """QEMU's number of the instruction."""
+    qmp = Qmp(f'{run.sockets}/qmp.sock', TIMEOUT)
+    icount = qmp.cmd('query-replay')['icount']
+    qmp.close()
+    return icount
+
+
 def same_at_the_end(kernel, run, journal):
-    """The VM stays at the end of the recording, and answers."""
+    """The VM stays at the end of the recording, and answers; gdb, too, which
+    acknowledges each line before it reads the next one."""
     run.until(lambda: 'the recording ends here' in run.text())
     for words in LISTINGS:
         live = ka('-q', f'{run.sockets}/qmp.sock', *words)
         assert live == ka('-f', journal, *words), words
     program = ARCHES[kernel_arch(kernel)].gdb
-    assert 'blocks.live' in gdb(program, run, 'monitor ka stat')
+    assert ka('-f', journal, ALL).decode() in gdb(program, run,
+                                                  'monitor ka ' + ALL)
 
 
 def moved(folder, name):

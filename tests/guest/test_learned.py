@@ -25,6 +25,7 @@ import tempfile
 from collections import Counter
 
 import test_snapshot as snapshot
+from test_faults import wait_stopped
 from lib import ksyms, oracle, programs
 from lib.tap import Tap
 from scripts.lib.guest import Guest
@@ -67,7 +68,7 @@ class Recorded:
                 self.icount = g.qmp('query_replay')['icount']
             else:
                 g.qmp('replay_break', icount=self.icount)
-                snapshot.wait_stopped(g)
+                wait_stopped(g, 600)
             stat = g.stat()
         return [e for e in oracle.our_events(log) if e.kind in KINDS], stat
 

@@ -291,13 +291,9 @@ def check_killed(kernel, folder):
 def check(kernel, short):
     with tempfile.TemporaryDirectory(prefix='ka-recording.') as folder:
         at = None
-        with tap.test(f'{kernel}: the replay of a moved recording is equal'):
-            at, console = check_replay(kernel, folder)
-            done(console)
-        devices = os.path.join(folder, 'devices')
-        os.mkdir(devices)
-        with tap.test(f'{kernel}: and so with a disk and a network'):
-            check_devices(kernel, devices, 'virtio', 'virtio')
+        with tap.test(f'{kernel}: the replay of a moved recording is equal, '
+                      'with a disk and a network'):
+            at = check_devices(kernel, folder, 'virtio', 'virtio')
         if at and kernel == KERNELS[0]:
             with tap.test('a folder that cannot be used is one line'):
                 check_refusals(at)

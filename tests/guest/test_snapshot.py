@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The map of blocks is saved and restored with the VM: savevm and loadvm,
--loadvm, migration, record and replay. Oracle: what ka lists before and after,
-compared to the byte. With --short some tests share a VM.
+-loadvm, migration. Oracle: what ka lists before and after, compared to the
+byte. With --short some tests share a VM.
 
 usage: test_snapshot.py [--short] [--runs N] [--kernel K]...
 """
@@ -262,55 +262,6 @@ def from_one_without(kernel):
         assert not stat['errors.recorded'], b.hmp_qmp('ka error -v -s')
 
 
-def wait_stopped(g):
-    """Wait until a replay reaches the place where it must stop."""
-    end = time.monotonic() + 600
-    while g.qmp('query_status')['running']:
-        assert time.monotonic() < end, 'the guest runs on'
-        time.sleep(0.5)
-
-
-def with_rr(kernel, folder, how):
-    rr = f'rr={how},rrfile={os.path.join(folder, "rr.bin")}'
-    return Guest(kernel=kernel, run='files', mem='512M', timeout=900,
-                 name=f'rr-{how}-{kernel}', options=['--icount'],
-                 qemu=['-icount', rr, '-no-shutdown'])
-
-
-def gdb_lists_all(g):
-    """gdb acknowledges each line before it reads the next one. A listing of
-    megabytes must be complete while a run is recorded."""
-    live = g.stat()['blocks.live']
-    printed = g.gdb(['monitor ka -v 0-ffffffffffffffff'], timeout=300)
-    assert len(printed) > 1 << 20, len(printed)
-    assert printed.count('\n') > live, (live, printed[-1000:])
-
-
-# The place where a guest stops that powers off is not recorded.
-def record(kernel, folder):
-    """Record a run; return what ka listed, and at which instruction."""
-    with with_rr(kernel, folder, 'record') as g:
-        g.wait_marker('KA-DONE')
-        g.qmp('stop')
-        found = g.qmp('query_replay')['icount'], dump(g)
-        gdb_lists_all(g)
-        return found
-
-
-def replay(kernel, folder, icount):
-    with with_rr(kernel, folder, 'replay') as g:
-        g.qmp('replay_break', icount=icount)
-        wait_stopped(g)
-        assert g.qmp('query_replay')['icount'] == icount
-        return dump(g)
-
-
-def replayed(kernel):
-    with tempfile.TemporaryDirectory(prefix='ka-replay.') as folder:
-        icount, listed = record(kernel, folder)
-        assert_same(listed, replay(kernel, folder, icount))
-
-
 def options():
     ap = programs.arguments(__doc__, short='6.12 only, 4 vCPUs, two runs, '
                             'little work',
@@ -349,7 +300,6 @@ def tests(args):
                (k, args.short))
         yield (f'{k}: from a QEMU without the tracer nothing comes',
                from_one_without, (k,))
-        yield f'{k}: a replayed boot is the recorded one', replayed, (k,)
 
 
 def main():

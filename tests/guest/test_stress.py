@@ -319,10 +319,10 @@ def run(tap, kernel, args):
 
 def main(doc=__doc__, **defaults):
     """Another program may call this with other defaults of the arguments."""
-    ap = programs.arguments(doc, short='one kernel, 4 vCPUs, a minute',
+    ap = programs.arguments(doc, short='one kernel, 4 vCPUs, half a minute',
                             smp=False)
     ap.add_argument('--cpus', type=int, default=4, help='vCPUs, 1 to 16')
-    ap.add_argument('--minutes', type=float, default=1)
+    ap.add_argument('--minutes', type=float, help='1 if not given')
     ap.add_argument('--savevm', action='store_true',
                     help='a savevm each minute, some seconds of storm, and a '
                     'loadvm')
@@ -339,6 +339,7 @@ def main(doc=__doc__, **defaults):
                     'left')
     ap.set_defaults(**defaults)
     args = programs.parse(ap)
+    args.minutes = args.minutes or (0.5 if args.short else 1)
     if args.access and args.cpus < stale.READERS:
         ap.error(f'--access needs --cpus {stale.READERS} or more')
     if not 1 <= args.cpus <= 16:

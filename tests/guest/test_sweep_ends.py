@@ -24,7 +24,7 @@ ap.add_argument('--kernel', default='6.12')
 args = ap.parse_args()
 tap = Tap()
 work = OwnFolder('ka-ends.').top
-HANG = 60       # seconds, for a guest that hangs
+HANG = 45       # seconds, for a guest that hangs
 
 
 def share_of(kernel):

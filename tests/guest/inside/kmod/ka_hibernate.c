@@ -4,11 +4,13 @@
  * "go" takes:
  *
  *   some     frees half of the blocks
- *   again    frees one of these once more, which is an error
+ *   again    frees one of these once more, which is an error; another one of
+ *            its slab before, or SLUB would see that it is freed twice in a row
  *   rest     frees the others, and the area of vmalloc()
  *
  * Addresses are printed: ka_hibernate: first=ADDRESS again=ADDRESS
  */
+#include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/vmalloc.h>
 
@@ -18,6 +20,7 @@
 
 static void *block[N];
 static void *area;
+static unsigned int again, before;      /* one of each half */
 
 static KA_SITE void hibernate_take(void)
 {
@@ -28,6 +31,20 @@ static KA_SITE void hibernate_take(void)
         block[i] = kzalloc(sizes[i % ARRAY_SIZE(sizes)], GFP_KERNEL);
     }
     area = vmalloc(20000);
+}
+
+static bool choose(void)
+{
+    for (again = 0; again < N / 2; again++) {
+        for (before = N / 2; before < N; before++) {
+            if (block[again] && block[before] &&
+                virt_to_head_page(block[again]) ==
+                virt_to_head_page(block[before])) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 static KA_SITE void hibernate_free(unsigned int from, unsigned int to)
@@ -44,9 +61,11 @@ static int go(const char *what, const struct kernel_param *p)
     if (sysfs_streq(what, "some")) {
         hibernate_free(0, N / 2);
     } else if (sysfs_streq(what, "again")) {
-        hibernate_free(7, 8);
+        hibernate_free(before, before + 1);
+        hibernate_free(again, again + 1);
     } else if (sysfs_streq(what, "rest")) {
-        hibernate_free(N / 2, N);
+        hibernate_free(N / 2, before);
+        hibernate_free(before + 1, N);
         vfree(area);
     } else {
         return -EINVAL;
@@ -61,7 +80,10 @@ module_param_cb(go, &ops, NULL, 0200);
 static int __init hibernate_init(void)
 {
     hibernate_take();
-    pr_info("ka_hibernate: first=%px again=%px\n", block[0], block[7]);
+    if (!choose()) {
+        return -EAGAIN;
+    }
+    pr_info("ka_hibernate: first=%px again=%px\n", block[0], block[again]);
     return 0;
 }
 

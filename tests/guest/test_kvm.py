@@ -285,10 +285,9 @@ def run(tap, kernel, smp, label, quick):
     words = f'{WORDS} {QUICK if quick else ""}'
     with tempfile.TemporaryDirectory(prefix='ka-kvm.') as tmp:
         share = make_share(os.path.join(tmp, 'share'), kernel)
-        with outer.start(kernel, smp, run=work,
-                         end='shell', share=share, timeout=TIMEOUT,
-                         cmdline=words, la57=not quick,
-                         name=f'kvm-{kernel}-{smp}') as g:
+        with outer.worked(kernel=kernel, smp=smp, run=work, end='shell',
+                          share=share, timeout=TIMEOUT, cmdline=words,
+                          la57=not quick, name=f'kvm-{kernel}-{smp}') as g:
             with tap.test(f'{label}: all calls are seen'):
                 assert g.wait_done() == 0
                 tap.note(check_counters(g))

@@ -170,7 +170,7 @@ static int go_step(const KaPeer *p, const Way *w)
     if (w->behind && !s.name) {
         return ka_peer_fail(p, "there is no VM state to go back to");
     }
-    /* the time cannot say it: a state can be of this very place */
+    /* A state of this very place has a later time, because that is rounded. */
     if (w->behind || (s.name && s.us < w->us && s.icount > place_of(p))) {
         rc = load(p, &s);
     }

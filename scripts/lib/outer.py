@@ -49,13 +49,16 @@ echo 0 >/sys/module/kvm/parameters/halt_poll_ns
 until [ -c /dev/hvc4 ]; do
     $b sleep 0.1
 done
+# An open console keeps its settings.
 for i in 1 2 3 4; do
     $b stty -F /dev/hvc$i raw -echo
+    $b sleep 999999 </dev/hvc$i &
 done
 echo OUTER-UP
 @QEMU@
 echo OUTER-END $?
-[ ! -b /dev/vdb ] || $b tar -C /tmp -cf /dev/vdb journal
+cd /tmp
+[ ! -b /dev/vdb ] || $b tar -cf /dev/vdb journal*
 $b sync
 $b poweroff -f
 '''
@@ -74,8 +77,9 @@ def libraries(program):
     return re.findall(r'(/\S+) \(0x', text)
 
 
-def guest_command(smp, mem, words, plugin_opts, disk):
-    """Return the command that starts the guest, as a line of shell."""
+def guest_command(smp, mem, words, plugin_opts, disk, more=()):
+    """Return the command that starts the guest, as a line of shell. MORE:
+    arguments of QEMU."""
     args = ['/guest/qemu', '-L', '/guest', '-accel', 'kvm', '-cpu', 'host',
             '-machine', 'q35', '-smp', str(smp), '-m', str(mem),
             '-nodefaults', '-display', 'none', '-no-reboot',
@@ -92,7 +96,32 @@ def guest_command(smp, mem, words, plugin_opts, disk):
     if plugin_opts is not None:
         args += ['-plugin', ','.join(filter(None, ['file=/guest/libka.so',
                                                    plugin_opts]))]
-    return ' '.join(args)
+    return ' '.join([*args, *more])
+
+
+# The second one may not begin before its clients are connected, or what it
+# prints first is lost.
+def one_after_another(first, second):
+    """Return a command that runs SECOND when FIRST has ended."""
+    return f'{first}\necho OUTER-NEXT $?\n$b sleep 5\n{second}'
+
+
+# A journal begins with the kernel's symbols, half a megabyte or more.
+def killed(command, events):
+    """Return a command that kills COMMAND when its journal has EVENTS more
+    bytes than the kernel's symbols. That is journal-killed then."""
+    return f'''size() {{ $b stat -c %s {JOURNAL} 2>/dev/null || echo 0; }}
+{command} &
+p=$!
+while [ "$(size)" -lt 400000 ]; do $b sleep 0.5; done
+$b sleep 0.5
+to=$(($(size) + {events}))
+while [ "$(size)" -lt $to ]; do $b sleep 0.2; done
+kill -9 $p
+wait $p
+s=$?
+$b mv {JOURNAL} {JOURNAL}-killed
+(exit $s)'''
 
 
 def add_programs(cpio, path):
@@ -189,17 +218,23 @@ def outer_command(folder, initrd, la57, disks):
 
 def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
           plugin_opts='', timeout=600, name='kvm', share=None, la57=False,
-          out=None, kaslr=True):
+          out=None, kaslr=True, make=None):
     """Start a guest with KVM in the outer machine; return it when its QMP
     answers. plugin_opts: None: without the tracer. share, kaslr: as in Guest.
     out: as in Guest; the tracer then writes a journal, see fetch_journal().
-    la57: with page tables of five levels, which cost time."""
+    la57: with page tables of five levels, which cost time. make: makes the
+    command of the outer machine from a function that returns the guest's, with
+    more arguments of QEMU."""
     words = [f'ka.end={end}', f'ka.run={run} ka.n={n}' if run else '', cmdline,
              'ka.out=vda' if out else '', '' if kaslr else 'nokaslr']
     if out:
         plugin_opts = ','.join(filter(None, [plugin_opts,
                                              f'journal={JOURNAL}']))
-    command = guest_command(smp, mem, ' '.join(words), plugin_opts, out)
+
+    def one(*more):
+        return guest_command(smp, mem, ' '.join(words), plugin_opts, out, more)
+
+    command = make(one) if make else one()
 
     def argv(folder):
         initrd = os.path.join(folder, 'outer-initrd')
@@ -218,14 +253,16 @@ def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
 
 
 @contextlib.contextmanager
-def worked(**options):
-    """Start a guest, and wait until its workload is done. The emulated
-    processor has no NRIPS, so KVM can lose an int3 of the guest's own:
-    docs/kvm.md says why. Linux tests that when it boots; such a guest is
-    started again."""
+def worked(before=None, **options):
+    """Start a guest, call before(guest) if that is given, and wait until its
+    workload is done. The emulated processor has no NRIPS, so KVM can lose an
+    int3 of the guest's own: docs/kvm.md says why. Linux tests that when it
+    boots; such a guest is started again."""
     for i in range(TRIES):
         with start(**options) as guest:
             try:
+                if before:
+                    before(guest)
                 guest.wait_marker('KA-DONE')
             except GuestError:
                 if i == TRIES - 1 or LOST_INT3 not in guest.console:
@@ -236,14 +273,15 @@ def worked(**options):
             return
 
 
-def fetch_journal(guest, path):
-    """End a guest that was started with out=; write its journal to PATH."""
+def fetch_journal(guest, path, name='journal'):
+    """End a guest that was started with out=; write its journal to PATH. NAME:
+    journal-killed: that of killed()."""
     with contextlib.suppress(GuestError):
         guest.qmp('quit')
     guest.wait_exit()
     with tarfile.open(guest.path('journal.img')) as tar:
         with open(path, 'wb') as f:
-            f.write(tar.extractfile('journal').read())
+            f.write(tar.extractfile(name).read())
 
 
 def has_kvm():

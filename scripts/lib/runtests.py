@@ -207,6 +207,9 @@ kernels       test_oracle_events@fp-6.12       60 long
 kernels       test_errors@fp-6.12              60 long
 kernels       test_oracle_stacks@fp-6.12       60 long
 kvm           test_kvm                  60  full
+kvm           test_kvm_errors           90  long
+kvm           test_kvm_moves            90  long
+kvm           test_kvm_storm            180 long
 '''
 ALIASES = {'more-kernels': 'k:5.10 k:6.18 k:7.3 k:arm64-6.12 k:riscv64-6.12'}
 

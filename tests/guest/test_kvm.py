@@ -202,20 +202,21 @@ def slabs(w):
 
 
 # The kernel patches the first instruction of each function for them, or puts
-# its own breakpoint there. They see their calls; ka sees all as before.
-TRACERS = """cd /sys/kernel/tracing
-for name in kmem_cache_alloc kmem_cache_alloc_noprof; do
-    echo $name >>set_ftrace_filter
-done
+# its own breakpoint there. They see all calls; so does ka.
+TRACED = 50
+TRACERS = f"""cd /sys/kernel/tracing
+echo 0 >tracing_on
+echo kfree >set_ftrace_filter
 echo p:entry kfree >kprobe_events
 echo r:result __kmalloc >>kprobe_events ||
     echo r:result __kmalloc_noprof >>kprobe_events
 echo function >current_tracer
 echo 1 >events/kprobes/enable
-ls -lR /proc/sys/kernel >/dev/null
+echo 1 >tracing_on
+echo kmalloc 320 0 {TRACED} >/proc/kf_calls
 echo 0 >tracing_on
-for what in kmem_cache_alloc entry: result:; do
-    echo "$what $(grep -c $what trace)"
+for what in 'kfree <-' entry: 'kfree <-.*kf_calls' 'result:.*kf_calls'; do
+    echo "traced $(grep -c "$what" trace)"
 done
 echo 0 >events/kprobes/enable
 echo nop >current_tracer
@@ -225,15 +226,23 @@ echo >kprobe_events
 
 
 def tracers(w):
-    """The guest's own tracers see functions that are hooked."""
+    """The guest's own tracers see each call of functions that are hooked."""
     text = w.guest.shell('sh /share/tracers.sh 2>&1')
-    counts = dict(re.findall(r'^(\w+):? (\d+)$', text, re.MULTILINE))
-    assert len(counts) == 3 and all(map(int, counts.values())), text
+    counts = [int(n) for n in re.findall(r'^traced (\d+)$', text, re.M)]
+    assert len(counts) == 4 and counts[0] == counts[1] >= TRACED, text
+    assert counts[2:] == [TRACED, TRACED], text
+    return check_counters(w.guest)
+
+
+def own_int3(w):
+    """A program under a debugger has its own breakpoints."""
+    text = w.guest.shell('/share/ka-int3 200')
+    assert text.strip() == 'int3: 200 breakpoints, status 0', text
     return check_counters(w.guest)
 
 
 COMMANDS = modules, calls, faults, stops, leaks, accesses
-LONG = slabs, tracers
+LONG = slabs, tracers, own_int3
 LAST = off_and_on, removal
 
 
@@ -267,6 +276,8 @@ def make_share(folder, kernel):
     shutil.copy(os.path.join(oracle.INSIDE, 'errors.sh'), folder)
     with open(os.path.join(folder, 'tracers.sh'), 'w', encoding='ascii') as f:
         f.write(TRACERS)
+    shutil.copy(oracle.build_tool('ka_int3', kernel),
+                os.path.join(folder, 'ka-int3'))
     built = oracle.build_modules(kernel)
     for name in 'kf_calls.ko', 'ka_errors.ko':
         shutil.copy(os.path.join(built, name), folder)

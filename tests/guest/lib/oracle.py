@@ -79,10 +79,12 @@ def build_tool(name, kernel):
 NO_HEADERS = 77     # status of build.sh
 
 
-def build_modules(kernel):
-    """Build the test modules for a prepared kernel; return their folder."""
-    out = os.path.join(cache_folder('modules'), 'kmod-' + kernel)
-    subprocess.run([BUILD, kernel_file(kernel, ''), out], check=True)
+def build_modules(kernel, name='kmod'):
+    """Build the test modules in the folder inside/NAME for a prepared kernel;
+    return the folder of the built ones."""
+    out = os.path.join(cache_folder('modules'), f'{name}-{kernel}')
+    subprocess.run([BUILD, kernel_file(kernel, ''), out,
+                    os.path.join(INSIDE, name)], check=True)
     return out
 
 

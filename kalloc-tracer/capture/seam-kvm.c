@@ -2,7 +2,8 @@
 /*
  * The seam to KVM: QEMU makes instructions breakpoints, and emulates them.
  *
- *     MSR_LSTAR is set -> kernel unknown: kt_capture_on_unknown()
+ *     MSR_LSTAR (FRED: its configuration) is set
+ *                      -> kernel unknown: kt_capture_on_unknown()
  *     the boot begins  -> plan: the breakpoints of each hook's function, see
  *                         hooks/breakpoints.h; plant
  *     a VM is loaded, and continues: the same, with its LSTAR

@@ -272,7 +272,6 @@ static bool start(KtCapture *c, qemu_plugin_id_t id)
     return true;
 }
 
-/* A loaded snapshot has set it to the value of then. */
 static void gauge(KtCapture *c, KtCounter id, uint64_t now)
 {
     KtTracer *t = c->shared.tracer;

@@ -65,7 +65,8 @@ static bool is_of_process(KtCounter c)
             return true;
         }
     }
-    return g_str_has_prefix(kt_counter_name(c), "cost.");
+    return g_str_has_prefix(kt_counter_name(c), "cost.") ||
+           g_str_has_prefix(kt_counter_name(c), "kvm.");
 }
 
 /* ---- writing ------------------------------------------------------------ */

@@ -245,6 +245,9 @@ TEST(test_back_and_forth, "/state/back-and-forth")
     }
     g_assert_cmpuint(last.caches, ==, first.caches);
     g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_LOADS), ==, 10);
+    kt_tracer_count(t, KT_CNT_KVM_HITS, 7);
+    assert_loads(t, bytes);
+    g_assert_cmpuint(kt_tracer_counter(t, KT_CNT_KVM_HITS), ==, 7);
 }
 
 /* The equation of docs/limits.md. */

@@ -18,6 +18,10 @@ from testrun.repeat import repeat_job
 from testrun.schedule import Run, flaky_lines
 from testrun.screen import Screen
 
+# More words for the kernels of guests. Their search for serial ports and their
+# tests of ciphers are a tenth of a boot, and nothing here is about them.
+LESS = '8250.nr_uarts=1 cryptomgr.notests'
+
 # A row is a suite, a program, the minutes that it may take, the lowest level
 # that runs it, and what it needs beside scripts/setup: steps, and kernels as
 # "k:NAME". A need with /LEVEL is one from that level on. A program is
@@ -209,6 +213,7 @@ kernels       test_oracle_stacks@fp-6.12       60 long
 kvm           test_kvm                  60  full
 kvm           test_kvm_errors           90  long
 kvm           test_kvm_moves            90  long
+kvm           test_kvm_same             120 long
 kvm           test_kvm_storm            180 long
 '''
 ALIASES = {'more-kernels': 'k:5.10 k:6.18 k:7.3 k:arm64-6.12 k:riscv64-6.12'}
@@ -256,7 +261,7 @@ def read_paths(level):
 
     os.environ.update(
         KA_NO_SETUP='1', KA_ACCEL='tcg', KA_BUILD=path['build'],
-        KA_QEMU=path['qemu'],
+        KA_QEMU=path['qemu'], KA_APPEND=LESS,
         KA_BUILD_ASAN=path['build-asan'], KA_BUILD_TSAN=path['build-tsan'],
         KA_READERS=path['readers'],
         KA_TEST_KERNELS=kernel_files('6.12', '6.1'),

@@ -139,6 +139,10 @@ void kt_capture_on_blind_entry(unsigned vcpu_index, void *udata)
         return;
     }
     role = m.boot->row[id.v].role;
+    if (role == KT_ROLE_LOG) {
+        /* The line is read with the next one; its writer is not known. */
+        return;
+    }
     if (kt_record_awaits_return(role)) {
         kt_record_drop_call(&m, KT_CNT_CALL_DROPPED,
                             kt_role_does(role, KT_DOES_ALLOCATE));

@@ -37,8 +37,8 @@ static int await(pid_t pid)
     return status;
 }
 
-/* Execute the instruction below the breakpoint. Return 0 if the program is not
- * where the breakpoint left it. */
+/* Put the original byte back, execute the instruction, and set the breakpoint
+ * again. Return 0 if the program did not stop right after the breakpoint. */
 static int step_over(pid_t pid, long place, long old, long trap)
 {
     struct user_regs_struct regs;

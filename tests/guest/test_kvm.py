@@ -314,6 +314,26 @@ def run(tap, kernel, smp, label, quick):
             tap.note(figures(g.stat()))
 
 
+def run_chosen(doc, cases, run):
+    """Be the main function of another program: call run(tap, kernel, smp,
+    label, chosen) with those of the names CASES that --case chose, or all."""
+    tap = Tap()
+    ap = programs.arguments(doc, short='6.1 on 1 vCPU only')
+    ap.add_argument('--case', action='append', choices=cases)
+    args = programs.parse(ap, kernels=('6.1', '6.12'), short_kernels=('6.1',),
+                          smps=(1, 2))
+    programs.run_over(tap, args.kernel, args.smp,
+                      lambda *a: run(*a, args.case or cases), test=None)
+    tap.done()
+
+
+def run_case(tap, label, case, *args):
+    """Call case(*ARGS, share), with the name of a folder that may be made."""
+    with tempfile.TemporaryDirectory(prefix='ka-kvm.') as tmp:
+        with tap.test(f'{label}: {case.__name__}'):
+            tap.note(case(*args, os.path.join(tmp, 'share')) or '')
+
+
 def main():
     tap = Tap()
     ap = programs.arguments(__doc__, short='6.1 on 1 vCPU only')

@@ -16,8 +16,7 @@ import tempfile
 
 import test_errors
 import test_kvm
-from lib import oracle, programs
-from lib.tap import Tap
+from lib import oracle
 from scripts.lib import outer
 
 MODULE = 'ka_errors', 'ka_page_errors'
@@ -73,7 +72,7 @@ def commit(guest, case, share, number):
 
 def cases_of(kernel, options, wanted):
     names = test_errors.PAGE_CASES if options else test_errors.CASES
-    cases = [c for c in names if not wanted or c in wanted]
+    cases = [c for c in names if c in wanted]
     assert oracle.has_types(kernel)
     return sorted(cases, key=lambda c: c == LAST)
 
@@ -97,17 +96,6 @@ def run(tap, kernel, smp, label, wanted):
                 tap.note(test_kvm.figures(g.stat()))
 
 
-def main():
-    tap = Tap()
-    ap = programs.arguments(__doc__, short='6.1 on 1 vCPU only')
-    ap.add_argument('--case', action='append',
-                    choices=test_errors.CASES + test_errors.PAGE_CASES)
-    args = programs.parse(ap, kernels=('6.1', '6.12'), short_kernels=('6.1',),
-                          smps=(1, 2))
-    programs.run_over(tap, args.kernel, args.smp,
-                      lambda *a: run(*a, args.case), test=None)
-    tap.done()
-
-
 if __name__ == '__main__':
-    main()
+    test_kvm.run_chosen(__doc__, test_errors.CASES + test_errors.PAGE_CASES,
+                        run)

@@ -14,13 +14,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 
 import test_hotplug
 import test_kvm
-from lib import journal, oracle, programs
-from lib.tap import Tap
+from lib import journal, oracle
 from scripts.lib import outer
 from scripts.lib.guest import Guest
 from scripts.lib.prepared import kernel_file, paths
@@ -251,26 +249,11 @@ def kill(kernel, smp, share):
 CASES = kexec, hotplug, migration, kill, fast_forward
 
 
-def run(tap, kernel, smp, label, cases):
+def run(tap, kernel, smp, label, chosen):
     for case in CASES:
-        if cases and case.__name__ not in cases:
-            continue
-        with tempfile.TemporaryDirectory(prefix='ka-kvm.') as tmp:
-            with tap.test(f'{label}: {case.__name__}'):
-                tap.note(case(kernel, smp, os.path.join(tmp, 'share')) or '')
-
-
-def main():
-    tap = Tap()
-    ap = programs.arguments(__doc__, short='6.1 on 1 vCPU only')
-    ap.add_argument('--case', action='append',
-                    choices=[c.__name__ for c in CASES])
-    args = programs.parse(ap, kernels=('6.1', '6.12'), short_kernels=('6.1',),
-                          smps=(1, 2))
-    programs.run_over(tap, args.kernel, args.smp,
-                      lambda *a: run(*a, args.case), test=None)
-    tap.done()
+        if case.__name__ in chosen:
+            test_kvm.run_case(tap, label, case, kernel, smp)
 
 
 if __name__ == '__main__':
-    main()
+    test_kvm.run_chosen(__doc__, [c.__name__ for c in CASES], run)

@@ -13,13 +13,11 @@ import json
 import os
 import re
 import shutil
-import tempfile
 
 import test_faults
 import test_kvm
 import test_text_unchanged
-from lib import oracle, programs
-from lib.tap import Tap
+from lib import oracle
 from scripts.lib import outer
 from scripts.lib.arches import KERNEL_VA
 from scripts.lib.guest import Guest
@@ -45,7 +43,6 @@ def make_share(folder, kernel):
         shutil.copy(os.path.join(built, name + '.ko'), folder)
     shutil.copy(os.path.join(oracle.INSIDE, 'errors.sh'), folder)
     shutil.copy(os.path.join(oracle.INSIDE, 'text.sh'), folder)
-    return folder
 
 
 def work(g):
@@ -76,6 +73,7 @@ def answers_of(g):
 
 def answers(kernel, smp, share):
     """The same commands, the same answers."""
+    make_share(share, kernel)
     with Guest(kernel=kernel, smp=smp, end='shell', share=share, kaslr=False,
                mem='256M', cmdline=WORDS, timeout=test_kvm.TIMEOUT,
                name=f'kvm-same-tcg-{kernel}-{smp}') as g:
@@ -115,6 +113,7 @@ def booted(kernel, smp, share, traced):
 
 def text(kernel, smp, share):
     """gdb reads the same text with ka, also after savevm and loadvm."""
+    make_share(share, kernel)
     with booted(kernel, smp, share, False) as g:
         start, want = dump(g, 'text')
     assert len(want) > 8 << 20, f'only {len(want)} bytes'
@@ -138,6 +137,7 @@ STOPS = 6
 def debugger(kernel, smp, share):
     """gdb stops at its own breakpoints, one of them where ka has its own, and
     ka sees all calls."""
+    make_share(share, kernel)
     with outer.worked(kernel=kernel, smp=smp, end='shell', share=share,
                       cmdline=WORDS, timeout=test_kvm.TIMEOUT,
                       name=f'kvm-gdb-{kernel}-{smp}') as g:
@@ -164,27 +164,11 @@ def debugger(kernel, smp, share):
 CASES = answers, text, debugger
 
 
-def run(tap, kernel, smp, label, cases):
+def run(tap, kernel, smp, label, chosen):
     for case in CASES:
-        if cases and case.__name__ not in cases:
-            continue
-        with tempfile.TemporaryDirectory(prefix='ka-kvm.') as tmp:
-            share = make_share(os.path.join(tmp, 'share'), kernel)
-            with tap.test(f'{label}: {case.__name__}'):
-                tap.note(case(kernel, smp, share))
-
-
-def main():
-    tap = Tap()
-    ap = programs.arguments(__doc__, short='6.1 on 1 vCPU only')
-    ap.add_argument('--case', action='append',
-                    choices=[c.__name__ for c in CASES])
-    args = programs.parse(ap, kernels=('6.1', '6.12'), short_kernels=('6.1',),
-                          smps=(1, 2))
-    programs.run_over(tap, args.kernel, args.smp,
-                      lambda *a: run(*a, args.case), test=None)
-    tap.done()
+        if case.__name__ in chosen:
+            test_kvm.run_case(tap, label, case, kernel, smp)
 
 
 if __name__ == '__main__':
-    main()
+    test_kvm.run_chosen(__doc__, [c.__name__ for c in CASES], run)

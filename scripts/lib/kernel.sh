@@ -35,6 +35,7 @@ while read -r name view package needs; do
     kernel_names+=("$name")
 done <<'END'
 kmemleak-6.12       amd64        linux-source-6[.]12
+allocinfo-6.12      amd64        linux-source-6[.]12
 nobtf-6.12          amd64        linux-source-6[.]12
 dwarf-6.12          amd64        linux-source-6[.]12
 noall-6.12          amd64        linux-source-6[.]12

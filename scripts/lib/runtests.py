@@ -103,6 +103,7 @@ farm          test_farm_work            120 full     farm
 hostile       test_hostile              30  full     k:arm64-6.12
 hostile       test_page_tables          30  default
 hostile       test_scribble             30  long
+faults        test_fail_nth             60  long     k:allocinfo-6.12
 faults        test_fault_storm          60  full
 faults        test_faults               60  default
 faults        test_scenarios            60  full     k:6.12-rt/long
@@ -126,6 +127,7 @@ oracle-stacks test_oracle_stacks        60  default
 oracle-stacks test_tracers              60  full
 oracle-state  test_oracle_state         60  default
 accounts      test_accounts             60  default
+accounts      test_allocinfo            60  long     k:allocinfo-6.12
 calls         test_calls                60  default
 calls         test_derefs               60  full
 calls         test_kedr                 60  full

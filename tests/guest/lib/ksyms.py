@@ -35,11 +35,15 @@ class Symbols:
             self.by_name.setdefault(row[2], row[0])
         self._cache = {}
 
+    def index(self, va):
+        """Return the row of the symbol that contains @va, or -1."""
+        return bisect.bisect_right(self.starts, va) - 1
+
     def name(self, va):
         """Return the name of the symbol that contains @va, or '?'."""
         name = self._cache.get(va)
         if name is None:
-            i = bisect.bisect_right(self.starts, va) - 1
+            i = self.index(va)
             name = self.rows[i][2] if i >= 0 else '?'
             # gcc splits functions: f.cold is part of f.
             name = re.sub(r'\.(cold|part|isra|constprop)\b.*', '', name)

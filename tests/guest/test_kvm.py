@@ -33,7 +33,8 @@ from scripts.lib.arches import KERNEL_VA
 
 UNSEEN = ('call.stale', 'call.unreadable', 'call.dropped', 'task.unknown',
           'cache.unknown', 'free.unknown', 'kvm.unseen', 'kvm.withdrawn')
-COMPLAINTS = re.compile(r'WARNING:|BUG:|Oops|ftrace bug|int3|general protect')
+COMPLAINTS = re.compile('WARNING:|BUG:|Oops|ftrace bug|int3: 0000|'
+                        'general protect')
 # Each character on the console leaves the guest; warnings are printed. Ticks of
 # the timer come late, so no clock is right.
 WORDS = 'no_hash_pointers loglevel=5 tsc=reliable nowatchdog'
@@ -215,7 +216,7 @@ echo 1 >events/kprobes/enable
 echo 1 >tracing_on
 echo kmalloc 320 0 {TRACED} >/proc/kf_calls
 echo 0 >tracing_on
-for what in 'kfree <-' entry: 'kfree <-.*kf_calls' 'result:.*kf_calls'; do
+for what in 'kfree <-' entry: 'kfree <-call_kmalloc' 'result:.*kf_calls'; do
     echo "traced $(grep -c "$what" trace)"
 done
 echo 0 >events/kprobes/enable

@@ -86,14 +86,12 @@ def our_points(rows, call, symbols):
 
 # --- comparing ----------------------------------------------------------------
 
-def inside(frames, point):
-    """Return the kernel's frames within the allocator's call that is the
-    point, None if it is another call."""
+def is_inside(frames, point):
+    """Return whether the kernel failed something in the allocator's call that
+    is the point."""
     n = len(frames) - len(point.frames)
-    if n < 1 or frames[n:] != point.frames:
-        return None
-    name = frames[n - 1].split('+')[0]
-    return frames[:n] if name == point.function else None
+    return n > 0 and frames[n:] == point.frames and \
+        frames[n - 1].split('+')[0] == point.function
 
 
 class Walk:
@@ -108,16 +106,17 @@ class Walk:
             else None
 
     def failed(self, stacks):
-        """The kernel failed the Nth allocation, each time of STACKS; an empty
-        one: it did not say which. Return false if ka has no such point."""
+        """The kernel failed its next allocation. STACKS: where, each time; an
+        empty one is a failure that it did not print. Return false if ka has no
+        such point."""
         after = self.after()
-        if after and any(inside(s, after) for s in stacks):
+        if after and any(is_inside(s, after) for s in stacks):
             self.at += 1
         elif [] in stacks:
             self.silent += 1
             if after and after.flags & NOWARN:
                 self.at += 1
-        elif all(any(inside(s, p) for p in self.points[:self.at + 1])
+        elif all(any(is_inside(s, p) for p in self.points[:self.at + 1])
                  for s in stacks):
             self.more += 1
         else:

@@ -10,9 +10,12 @@
  * with N in /proc/self/fail-nth: a cache that needs a new slab has more points
  * than it has at other times. Prints a line each time:
  *
- *   CALL N LEFT ERRNO       LEFT: what fail-nth has then, 0: the Nth failed
+ *   CALL N LEFT ERRNO
  *
- * and begins each N with a line "ka-failnth: CALL N" in the kernel's log, where
+ * LEFT is what /proc/self/fail-nth contains after the call: 0 if allocation N
+ * was reached, and failed. ERRNO is the error of the call, 0 if it succeeded.
+ *
+ * Before each call it writes "ka-failnth: CALL N" to the kernel's log, where
  * the kernel says what it failed. N is 0 for the call that fails nothing.
  * Exit code: 0, 1 when something could not be done, 2 usage.
  */
@@ -139,8 +142,7 @@ static int left(void)
     return strtol(text, NULL, 10);
 }
 
-/* Make the call while its allocation number @n fails. Return what is left of
- * that number. */
+/* Make the call, and let its allocation number @n fail. Return LEFT, or -1. */
 static int make(const Call *c, int n, const char *name)
 {
     char line[96];

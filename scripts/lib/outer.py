@@ -62,8 +62,6 @@ cd /tmp
 $b sync
 $b poweroff -f
 '''
-LOST_INT3 = 'RIP: 0010:int3_selftest_ip'
-TRIES = 3
 # Ticks of the timer come late on a busy host.
 WORDS = 'no_timer_check panic=-1'
 
@@ -92,7 +90,7 @@ def guest_command(smp, mem, words, plugin_opts, disk, more=()):
              '-mon', 'chardev=qmp,mode=control', '-gdb', 'chardev:gdb']
     if disk:
         args += ['-drive', 'file=/dev/vda,format=raw,if=none,id=out',
-                 '-device', 'virtio-blk-pci,drive=out,serial=ka']
+                 '-device', 'nvme,drive=out,serial=ka']
     if plugin_opts is not None:
         args += ['-plugin', ','.join(filter(None, ['file=/guest/libka.so',
                                                    plugin_opts]))]
@@ -226,7 +224,7 @@ def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
     command of the outer machine from a function that returns the guest's, with
     more arguments of QEMU."""
     words = [f'ka.end={end}', f'ka.run={run} ka.n={n}' if run else '', cmdline,
-             'ka.out=vda' if out else '', '' if kaslr else 'nokaslr']
+             'ka.out=nvme0n1' if out else '', '' if kaslr else 'nokaslr']
     if out:
         plugin_opts = ','.join(filter(None, [plugin_opts,
                                              f'journal={JOURNAL}']))
@@ -255,22 +253,12 @@ def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
 @contextlib.contextmanager
 def worked(before=None, **options):
     """Start a guest, call before(guest) if that is given, and wait until its
-    workload is done. The emulated processor has no NRIPS, so KVM can lose an
-    int3 of the guest's own: docs/kvm.md says why. Linux tests that when it
-    boots; such a guest is started again."""
-    for i in range(TRIES):
-        with start(**options) as guest:
-            try:
-                if before:
-                    before(guest)
-                guest.wait_marker('KA-DONE')
-            except GuestError:
-                if i == TRIES - 1 or LOST_INT3 not in guest.console:
-                    raise
-                print('# KVM lost an int3 of the guest: once more', flush=True)
-                continue
-            yield guest
-            return
+    workload is done."""
+    with start(**options) as guest:
+        if before:
+            before(guest)
+        guest.wait_marker('KA-DONE')
+        yield guest
 
 
 def fetch_journal(guest, path, name='journal'):

@@ -89,7 +89,9 @@ def guest_command(smp, mem, words, plugin_opts, disk, more=()):
     args += ['-serial', 'chardev:serial', '-mon', 'chardev=monitor',
              '-mon', 'chardev=qmp,mode=control', '-gdb', 'chardev:gdb']
     if disk:
-        args += ['-drive', 'file=/dev/vda,format=raw,if=none,id=out',
+        # The archive has to be on the host when the guest has written it.
+        args += ['-drive',
+                 'file=/dev/vda,format=raw,if=none,id=out,cache=none',
                  '-device', 'nvme,drive=out,serial=ka']
     if plugin_opts is not None:
         args += ['-plugin', ','.join(filter(None, ['file=/guest/libka.so',

@@ -82,8 +82,8 @@ that row have ended. Each figure was counted by a program.
 
 Columns:
 
-* **kernel**: its name, and the model of the vCPUs (`-cpu`) if that is not the
-  default of `scripts/ka-run`.
+* **kernel**: its name, and the model of the vCPUs (`-cpu`) and the options of
+  the machine (`-machine`) if these are not the default of `scripts/ka-run`.
 * **types**: where the members of the kernel's structs are from. `BTF`: the
   kernel's own types, in its image; nothing is missing. `file`: a file that
   was given with `types=FILE`, and that fits; the same. `learned`: calls whose
@@ -270,13 +270,15 @@ class Matrix:
             check=False).returncode != NO_MODULES
 
     def name(self, kernel):
-        return f'{kernel}, `{self.args.cpu}`' if self.args.cpu else kernel
+        words = filter(None, (self.args.cpu, self.args.machine))
+        return ', '.join([kernel, *(f'`{w}`' for w in words)])
 
     def program(self, program, kernel, smp, kmod):
         """Run one program. Return (cell, good)."""
         label = f'{self.name(kernel)}, {smp} vCPU: {program.name}'
-        log = os.path.join(self.results, f'{kernel}-{self.args.cpu or ""}'
-                           f'{smp}-{program.name}.log')
+        log = os.path.join(self.results, '-'.join(filter(None, (
+            kernel, self.args.cpu, self.args.machine, str(smp),
+            program.name))) + '.log')
         outcome = Outcome()
         argv = [PYTHON, os.path.join(GUEST, program.file + '.py'),
                 '--kernel', kernel, '--smp', str(smp),
@@ -331,11 +333,14 @@ def main():
     ap.add_argument('--short', action='store_true')
     ap.add_argument('--smp', type=int, action='append')
     ap.add_argument('--cpu')
+    ap.add_argument('--machine')
     ap.add_argument('--output', default=TABLE)
     ap.add_argument('kernel', nargs='*')
     args = ap.parse_args()
     if args.cpu:
         os.environ['KA_CPU'] = args.cpu
+    if args.machine:
+        os.environ['KA_MACHINE'] = args.machine
     matrix = Matrix(args)
     for kernel in args.kernel:
         if 'initrd-' + kernel not in matrix.paths:

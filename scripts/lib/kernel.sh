@@ -46,6 +46,7 @@ up-6.12             amd64        linux-source-6[.]12
 kasan-6.12          amd64        linux-source-6[.]12
 kasan-6.1           amd64        linux-source-6[.]1
 kfence-6.12         amd64        linux-source-6[.]12
+checks-6.12         amd64        linux-source-6[.]12
 notrace-6.1         amd64        linux-source-6[.]1
 slab-6.1            amd64        linux-source-6[.]1
 slob-6.1            amd64        linux-source-6[.]1
@@ -58,6 +59,7 @@ lto-6.12            amd64        linux-source-6[.]12  llvm
 nobtf-5.10          amd64-older  linux-source-5[.]10
 arm64-kasan-6.12    arm64        linux-source-6[.]12  cross-arm64
 arm64-kasan-generic-6.12  arm64  linux-source-6[.]12  cross-arm64
+arm64-mte-6.12      arm64        linux-source-6[.]12  cross-arm64
 arm64-64k-6.12      arm64        linux-source-6[.]12  cross-arm64
 riscv64-nobtf-6.12  riscv64      linux-source-6[.]12  cross-riscv64
 riscv64-kasan-6.12  riscv64      linux-source-6[.]12  cross-riscv64

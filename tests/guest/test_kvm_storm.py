@@ -12,6 +12,7 @@ each step, and ends with status 0.
 usage: test_kvm_storm.py [--short] [--kernel K]... [--smp N]... [--minutes M]
 """
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -23,6 +24,7 @@ from lib.tap import Tap
 from scripts.lib import outer
 
 STRESS = '/sys/module/ka_stress/parameters/'
+STEPS = 1000            # of the storm in a minute
 ZERO = tuple(name for name in test_stress.ZERO if 'access' not in name) + (
     'kvm.unseen', 'kvm.withdrawn')
 COMMANDS = ('ka stat', 'ka error', 'ka top -n 5', 'ka check',
@@ -42,14 +44,17 @@ def make_share(folder, kernel):
 
 def storm(g, minutes):
     """Ask without a pause; return how often."""
-    g.shell('insmod /share/ka_stress.ko pace=2000 low_mb=0')
+    g.shell('insmod /share/ka_stress.ko pace=2000 low_mb=0; '
+            f'echo 1 >{STRESS}run')
     end = time.monotonic() + minutes * 60
     asked = 0
     while time.monotonic() < end:
         text = g.hmp_qmp(COMMANDS[asked % len(COMMANDS)])
         assert text.strip(), COMMANDS[asked % len(COMMANDS)]
         asked += 1
-    text = g.shell(f'echo 0 >{STRESS}run; cat {STRESS}live')
+    text = g.shell(f'echo 0 >{STRESS}run; cat {STRESS}live {STRESS}done')
+    steps = int(re.search(r'^steps (\d+)$', text, re.M).group(1))
+    assert steps > STEPS * minutes, text
     theirs = test_stress.live_by_guest(text)
     assert len(theirs) >= 5, text
     names = g.shell("grep 'ka_stress' /proc/kallsyms")
@@ -63,7 +68,7 @@ def storm(g, minutes):
     bad = {name: stat[name] for name in ZERO if stat.get(name)}
     assert not bad, f'{bad} {g.hmp_qmp("ka error -n 5")}'
     assert g.hmp_qmp('ka check').startswith('ok'), g.hmp_qmp('ka check')
-    return {**test_kvm.figures(stat), 'commands': asked,
+    return {**test_kvm.figures(stat), 'commands': asked, 'steps': steps,
             'live': sum(row[0] for row in theirs.values())}
 
 

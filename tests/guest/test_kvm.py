@@ -346,7 +346,8 @@ def main():
     programs.run_over(tap, args.kernel, args.smp,
                       functools.partial(run, quick=args.short), test=None)
     if not args.short:
-        programs.run_over(tap, args.kernel, (1,), events_and_stacks, test=None)
+        programs.run_over(tap, args.kernel, args.smp, events_and_stacks,
+                          test=None)
     tap.done()
 
 

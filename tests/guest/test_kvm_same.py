@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Under KVM ka answers as under TCG, and the guest's text, while its VM is
-stopped, is as without ka. gdb has its own breakpoints there.
+stopped, is as without ka. gdb has its own breakpoints there. The kernel's
+objects are as the guest says.
 
 The same modules do the same in a guest of KVM and in one of TCG. The answers of
 ka are equal but for addresses, times and numbers of tasks and vCPUs. Oracle for
-the text: what gdb reads in a guest of KVM without ka.
+the text: what gdb reads in a guest of KVM without ka; for objects: /proc.
 
 usage: test_kvm_same.py [--short] [--kernel K]... [--smp N]... [--case C]...
 """
@@ -16,6 +17,7 @@ import shutil
 
 import test_faults
 import test_kvm
+import test_tasks
 import test_text_unchanged
 from lib import oracle
 from scripts.lib import outer
@@ -161,7 +163,32 @@ def debugger(kernel, smp, share):
         return stops
 
 
-CASES = answers, text, debugger
+# --- objects -----------------------------------------------------------------
+
+def objects(kernel, smp, share):
+    """Tasks, open files and modules are those of /proc."""
+    os.makedirs(share)
+    shutil.copy(oracle.build_tool('ka_tasks', kernel),
+                os.path.join(share, 'ka-tasks'))
+    test_tasks.add_modules(share, kernel)
+    with outer.worked(kernel=kernel, smp=smp, end='shell', share=share,
+                      cmdline=WORDS, timeout=test_kvm.TIMEOUT,
+                      name=f'kvm-objects-{kernel}-{smp}') as g:
+        with_types = test_tasks.load_modules(g)
+        g.shell('/share/ka-tasks make')
+        reading = test_tasks.Reading(g)
+        modules = reading.before.modules
+        test_tasks.check_sums(g, reading)
+        test_tasks.check_modules(g, modules, with_types)
+        test_tasks.check_one_module(g, modules)
+        test_tasks.check_one(g, reading)
+        files, _ = test_tasks.check_files(g, reading)   # the VM runs again
+        test_tasks.check_names(reading)
+        tasks, _ = test_tasks.check_facts(reading)
+    return {'tasks': tasks, 'files': files, 'modules': len(modules)}
+
+
+CASES = answers, text, debugger, objects
 
 
 def run(tap, kernel, smp, label, chosen):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A machine that has KVM, on a host without: QEMU emulates an AMD machine with
-SVM, the outer machine. Its kernel runs another QEMU, with KVM and the tracer.
+"""Guests of KVM: with the host's, if a guest really runs with it; else in a
+machine that has KVM. QEMU emulates an AMD machine with SVM, the outer machine.
+Its kernel runs another QEMU, with KVM and the tracer.
 
     host             qemu -accel tcg -cpu max,+svm
     outer machine      prepared kernel 6.1 with kvm-amd, busybox
@@ -16,9 +17,11 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import stat
 import subprocess
 import tarfile
+import tempfile
 
 from . import accel, mkinitramfs
 from .guest import Guest
@@ -216,15 +219,27 @@ def outer_command(folder, initrd, la57, disks):
     return args
 
 
-def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
-          plugin_opts='', timeout=600, name='kvm', share=None, la57=False,
-          out=None, kaslr=True, make=None):
-    """Start a guest with KVM in the outer machine; return it when its QMP
-    answers. plugin_opts: None: without the tracer. share, kaslr: as in Guest.
-    out: as in Guest; the tracer then writes a journal, see fetch_journal().
-    la57: with page tables of five levels, which cost time. make: makes the
-    command of the outer machine from a function that returns the guest's, with
-    more arguments of QEMU."""
+class OnHost(Guest):
+    """A guest of the host's KVM. It has a disk for snapshots, and with out= a
+    journal."""
+
+    def __init__(self, plugin_opts, mem, out, **options):
+        self._files = tempfile.TemporaryDirectory(prefix='ka-kvm.')
+        self.journal = os.path.join(self._files.name, 'journal')
+        disk = make_disk(os.path.join(self._files.name, 'disk'))
+        super().__init__(
+            accel='kvm', plugin=plugin_opts is not None, mem=f'{mem}M', out=out,
+            plugin_opts=plugin_opts or None, qemu=drive(disk),
+            journal=self.journal if out else None, **options)
+
+    def stop(self):
+        super().stop()
+        self._files.cleanup()
+
+
+def in_outer(plugin_opts, mem, out, make, la57, *, kernel, smp, run, n, end,
+             cmdline, share, kaslr, timeout, name):
+    """Start a guest in the outer machine."""
     words = [f'ka.end={end}', f'ka.run={run} ka.n={n}' if run else '', cmdline,
              'ka.out=nvme0n1' if out else '', '' if kaslr else 'nokaslr']
     if out:
@@ -241,8 +256,26 @@ def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
         make_initramfs(initrd, kernel, command, share)
         return outer_command(folder, initrd, la57, DISKS if out else ())
 
-    guest = Guest(kernel=kernel, smp=smp, timeout=timeout, name=name,
-                  out=out, argv=argv)
+    return Guest(kernel=kernel, smp=smp, timeout=timeout, name=name, out=out,
+                 argv=argv)
+
+
+def start(kernel='6.1', smp=1, mem=256, run=None, n=1, end='wait', cmdline='',
+          plugin_opts='', timeout=600, name='kvm', share=None, la57=False,
+          out=None, kaslr=True, make=None):
+    """Start a guest with KVM; return it when its QMP answers. plugin_opts:
+    None: without the tracer. share, kaslr: as in Guest. out: as in Guest; the
+    tracer then writes a journal, see fetch_journal(). la57: the outer machine
+    has page tables of five levels, which cost time. make: makes the command of
+    the outer machine from a function that returns the guest's, with more
+    arguments of QEMU; then the guest is in the outer machine."""
+    options = {'kernel': kernel, 'smp': smp, 'run': run, 'n': n, 'end': end,
+               'cmdline': cmdline, 'share': share, 'kaslr': kaslr,
+               'timeout': timeout, 'name': name}
+    if make or not has_kvm(kernel):
+        guest = in_outer(plugin_opts, mem, out, make, la57, **options)
+    else:
+        guest = OnHost(plugin_opts, mem, out, **options)
     try:
         guest.qmp('query-status')
     except BaseException:
@@ -269,11 +302,22 @@ def fetch_journal(guest, path, name='journal'):
     with contextlib.suppress(GuestError):
         guest.qmp('quit')
     guest.wait_exit()
+    if isinstance(guest, OnHost):
+        shutil.copy(guest.journal, path)
+        return
     with tarfile.open(guest.path('journal.img')) as tar:
         with open(path, 'wb') as f:
             f.write(tar.extractfile(name).read())
 
 
-def has_kvm():
+def exit_status(guest):
+    """Wait until the guest's QEMU has ended; return its status."""
+    status = guest.wait_exit()
+    if isinstance(guest, OnHost):
+        return status
+    return int(re.search(r'^OUTER-END (\d+)', guest.qemu_log, re.M).group(1))
+
+
+def has_kvm(kernel=OUTER_KERNEL):
     """Return whether a guest really runs with the host's KVM."""
-    return accel.probe(paths()['qemu']) is None
+    return accel.probe(paths()['qemu'], kernel_file(kernel)) is None

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest runs with KVM, in an outer machine that QEMU emulates, and is traced
-by breakpoints.
+"""A guest runs with KVM, that of the host or of a machine that QEMU emulates,
+and is traced by breakpoints.
 
 Oracle: the counters of what was not seen are 0; the guest's own console shows
 no complaint about its text, which the breakpoints change; the blocks of the map
@@ -340,9 +340,8 @@ def main():
     ap = programs.arguments(__doc__, short='6.1 on 1 vCPU only')
     args = programs.parse(ap, kernels=('6.1', '6.12'), short_kernels=('6.1',),
                           smps=(1, 2))
-    if not args.short:                  # it can take half a minute
-        tap.note('KVM of the host: ' +
-                 ('usable' if outer.has_kvm() else 'not usable'))
+    tap.note('KVM: that of ' + ('the host' if outer.has_kvm() else
+                                'an emulated machine'))
     programs.run_over(tap, args.kernel, args.smp,
                       functools.partial(run, quick=args.short), test=None)
     if not args.short:

@@ -142,8 +142,7 @@ def stack(g):
     while 'Kernel panic' not in g.console:
         assert time.monotonic() < end and g.alive(), g.console[-2000:]
         time.sleep(0.2)
-    g.wait_exit()
-    assert 'OUTER-END 0' in g.qemu_log, g.qemu_log[-2000:]
+    assert outer.exit_status(g) == 0, g.qemu_log[-2000:]
 
 
 HOSTILE = find, middle, step, patch, stack

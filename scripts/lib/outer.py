@@ -239,15 +239,19 @@ class OnHost(Guest):
 
 def in_outer(plugin_opts, mem, out, make, la57, *, kernel, smp, run, n, end,
              cmdline, share, kaslr, timeout, name):
-    """Start a guest in the outer machine."""
+    """Start a guest in the outer machine. It has a disk for its archive if it
+    has a workload: a state with that disk cannot be moved."""
+    archive = out and run
     words = [f'ka.end={end}', f'ka.run={run} ka.n={n}' if run else '', cmdline,
-             'ka.out=nvme0n1' if out else '', '' if kaslr else 'nokaslr']
+             'ka.out=nvme0n1' if archive else '',
+             '' if kaslr else 'nokaslr']
     if out:
         plugin_opts = ','.join(filter(None, [plugin_opts,
                                              f'journal={JOURNAL}']))
 
     def one(*more):
-        return guest_command(smp, mem, ' '.join(words), plugin_opts, out, more)
+        return guest_command(smp, mem, ' '.join(words), plugin_opts, archive,
+                             more)
 
     command = make(one) if make else one()
 

@@ -159,9 +159,6 @@ def tcg_command(folder, kernel, smp, share, tmp):
     initrd = os.path.join(tmp, 'initrd')
     with open(initrd, 'wb') as f:
         f.write(outer.guest_initrd(path['initrd-' + kernel], share))
-    disk = os.path.join(tmp, 'out.img')
-    with open(disk, 'wb') as f:
-        f.truncate(2 << 30)
     args = [path['qemu'], '-L', '/usr/share/seabios', '-L', '/usr/share/qemu',
             '-accel', 'tcg', *MODEL, '-smp', str(smp), '-m', '256',
             '-nodefaults', '-display', 'none', '-no-reboot',
@@ -174,8 +171,6 @@ def tcg_command(folder, kernel, smp, share, tmp):
     return args + [
         '-serial', 'chardev:serial', '-mon', 'chardev=monitor',
         '-mon', 'chardev=qmp,mode=control', '-gdb', 'chardev:gdb',
-        '-drive', f'file={disk},format=raw,if=none,id=out',
-        '-device', 'virtio-blk-pci,drive=out,serial=ka',
         '-plugin', f'file={path["plugin"]},access=on',
         '-incoming', 'file:' + os.path.join(tmp, 'state')]
 

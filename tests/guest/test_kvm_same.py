@@ -149,7 +149,8 @@ def debugger(kernel, smp, share):
         said = g.gdb([f'x/4i {va:#x}', *(f'break *{va + at:#x}'
                                          for at in PLACES[kernel]),
                       *['continue'] * STOPS, 'delete'])
-        stops = re.findall(r'^Breakpoint \d+, (0x[0-9a-f]+)', said, re.M)
+        stops = re.findall(r'^(?:Thread \d+ hit )?Breakpoint \d+, '
+                           '(0x[0-9a-f]+)', said, re.M)
         assert len(stops) == STOPS, said
         assert {int(s, 16) - va for s in stops} == set(PLACES[kernel]), said
         assert g.shell('ls /proc/sys >/dev/null; echo on').strip() == 'on'

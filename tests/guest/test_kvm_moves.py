@@ -123,6 +123,15 @@ def listing(g):
         'ka alloc start_kernel --state A -w -n 50'))
 
 
+def text_of(g):
+    """Return the kernel's text as gdb reads it."""
+    path = g.path('text')
+    g.gdb([f'dump binary memory {path} {g.symbol("_stext"):#x} '
+           f'{g.symbol("_etext"):#x}'])
+    with open(path, 'rb') as f:
+        return f.read()
+
+
 def migration(kernel, smp, share):
     """The map moves with the guest."""
     test_kvm.make_share(share, kernel)
@@ -176,13 +185,15 @@ def tcg_command(folder, kernel, smp, share, tmp):
 
 
 def fast_forward(kernel, smp, share):
-    """A guest that booted with KVM goes on with TCG, which checks accesses."""
+    """A guest that booted with KVM goes on with TCG, which checks accesses. Its
+    text there, where ka changes none, is what gdb read with KVM."""
     test_kvm.make_share(share, kernel)
     tmp = os.path.dirname(share)
     with start(kernel, smp, share, 'forward', end='shell',
                out=os.path.join(tmp, 'out'),
                make=lambda one: one(*MODEL)) as g:
-        blocks = listing(g)
+        blocks, text = listing(g), text_of(g)
+        assert len(text) > 8 << 20, f'only {len(text)} bytes'
         save(g, '/tmp/journal-state')
         outer.fetch_journal(g, os.path.join(tmp, 'state'), 'journal-state')
     with Guest(kernel=kernel, smp=smp, name=f'kvm-forward-tcg-{kernel}-{smp}',
@@ -191,6 +202,7 @@ def fast_forward(kernel, smp, share):
                                                tmp)) as g:
         wait_running(g)
         assert listing(g) == blocks, f'{listing(g)} {blocks}'
+        assert text_of(g) == text, 'the text has changed'
         before = g.stat()
         g.shell('ls -lR /proc/sys >/dev/null')
         stat = g.stat()

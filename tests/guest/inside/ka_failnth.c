@@ -142,7 +142,7 @@ static int left(void)
     return strtol(text, NULL, 10);
 }
 
-/* Make the call; the kernel fails its allocation number @n. Return LEFT or -1 */
+/* Make the call; the kernel fails its allocation @n. Return LEFT, or -1. */
 static int make(const Call *c, int n, const char *name)
 {
     char line[96];

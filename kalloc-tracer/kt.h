@@ -23,6 +23,7 @@
 #include "kalloc-tracer/api/kt-leak.h"
 #include "kalloc-tracer/api/kt-log.h"
 #include "kalloc-tracer/api/kt-modules.h"
+#include "kalloc-tracer/api/kt-mapping.h"
 #include "kalloc-tracer/api/kt-objects.h"
 #include "kalloc-tracer/api/kt-query.h"
 #include "kalloc-tracer/api/kt-refs.h"

@@ -27,9 +27,11 @@ typedef struct KtRegister {
  * @read: read @len bytes at @va as @vcpu maps it. Return false, with @buf
  *        undefined, if part of it is no RAM; devices are never accessed. Whole
  *        pages are fastest
+ * @translate: (nullable) find the physical address of @va as @vcpu maps it.
+ *             Return false if it does not
  * @reg: read register number @i of those with 64 bits, the program counter
  *       included. Return false if there is no such register, or @running
- * @opaque: passed to both
+ * @opaque: passed to all three
  * @page_offset: address of page frame 0 in the direct map; 0: unknown
  * @vmemmap: address of the struct page of page frame 0, which need not exist;
  *           0: unknown
@@ -41,6 +43,7 @@ typedef struct KtVm {
     bool running;
     bool (*read)(void *opaque, unsigned vcpu, uint64_t va, void *buf,
                  size_t len);
+    bool (*translate)(void *opaque, unsigned vcpu, uint64_t va, uint64_t *phys);
     bool (*reg)(void *opaque, unsigned vcpu, unsigned i, KtRegister *out);
     void *opaque;
     uint64_t page_offset, vmemmap;

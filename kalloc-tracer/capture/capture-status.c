@@ -174,6 +174,12 @@ static bool read_ram(void *opaque, unsigned vcpu, uint64_t va, void *buf,
            qemu_plugin_read_vaddr_ram(vcpu, va, buf, len);
 }
 
+static bool translate(void *opaque, unsigned vcpu, uint64_t va, uint64_t *phys)
+{
+    return vcpu < count_vcpus(opaque) &&
+           qemu_plugin_vcpu_translate_vaddr(vcpu, va, phys);
+}
+
 static bool read_register(void *opaque, unsigned vcpu, unsigned i,
                           KtRegister *out)
 {
@@ -199,6 +205,7 @@ KtVm kt_capture_vm(KtCapture *c)
         .n_vcpus = count_vcpus(c),
         .running = is_running(c),
         .read = read_ram,
+        .translate = translate,
         .reg = read_register,
         .opaque = c,
     };

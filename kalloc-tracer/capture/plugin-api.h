@@ -15,6 +15,7 @@
     X(qemu_plugin_register_vcpu_tb_filter) \
     X(qemu_plugin_vaddr_to_host) \
     X(qemu_plugin_read_vaddr_ram) \
+    X(qemu_plugin_vcpu_translate_vaddr) \
     X(qemu_plugin_register_ptr) \
     X(qemu_plugin_invalidate_vaddr) \
     X(qemu_plugin_request_flush) \

@@ -11,6 +11,7 @@
  * are read are untrusted, and only compared with facts that the tracer has
  * recorded itself: known caches, blocks that are tasks or areas.
  */
+#include "kalloc-tracer/api/kt-mapping.h"
 #include "kalloc-tracer/layout/layout.h"
 #include "kalloc-tracer/objects/objects-internal.h"
 
@@ -368,6 +369,30 @@ bool kt_objects_page(const KtObjects *o, uint64_t page, uint64_t *va)
     return kt_address_struct_page(&at, &phys, &offset) &&
            kt_objects_physical(o, phys & -(1ull << gs_kernel_page_shift(
                                                o->kernel)), va);
+}
+
+static bool translate(const KtVm *vm, uint64_t va, uint64_t *phys)
+{
+    for (unsigned i = 0; vm->translate && i < vm->n_vcpus; i++) {
+        if (vm->translate(vm->opaque, i, va, phys)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool kt_address_mapping(const KtAddress *a, KtMapping *out)
+{
+    const GsKernel *k = a->o.kernel;
+    GsModule mod;
+
+    *out = (KtMapping) { 0 };
+    return k && a->o.vm && a->va >= gs_kernel_lowest(k) &&
+           !gs_kernel_in_image(k, a->va) &&
+           !gs_kernel_module_at(k, a->va, &mod) &&
+           translate(a->o.vm, a->va, &out->phys) &&
+           (!kt_objects_physical(&a->o, out->phys, &out->va) ||
+            out->va != a->va);
 }
 
 /* ---- vmalloc ------------------------------------------------------------- */

@@ -35,6 +35,7 @@
 #define LINES_MAX 1000
 
 MC_OBJECTS(mc_block_objects, &mc_block_object);
+MC_OBJECTS(mc_blocks_objects, &mc_block_object, &mc_mapping_object);
 
 enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES };
 
@@ -499,6 +500,9 @@ bool mc_cmd_blocks(McOut *out, const McArgs *args, GError **errp)
         l.shown = print_scan(out, &s, args->limit, &l.more);
     }
     finish(out, args, l.shown, l.more, what);
+    if (args->va.lo == args->va.hi) {
+        mc_print_mapping(out, args->va.lo, mc_given(args, MC_OPT_HISTORY));
+    }
     return true;
 }
 

@@ -40,6 +40,11 @@ void mc_help_command(McOut *out, const McCommand *c);
  *  first, in batches */
 void mc_print_history(McOut *out, uint64_t va, const KtBlock *shown);
 
+extern const McObject mc_mapping_object;
+/** mc_print_mapping() - if no live block contains @va, but a page of one is
+ *  mapped there, print that block, and its past lives if @history */
+void mc_print_mapping(McOut *out, uint64_t va, bool history);
+
 /** mc_has_only() - return true if only options of the set @options were given
  *  (1 << MC_OPT_*). Else set an error: @why, and the option to omit. */
 bool mc_has_only(const McArgs *args, uint64_t options, const char *why,

@@ -58,7 +58,7 @@ static const McObject past_object = MC_OBJECT("past",
     MC_KEY(NULL, PastRow, past_lives, NUMBER, ", --history prints {it|them}",
            NULL));
 
-MC_OBJECTS(mc_show_objects, &miss_object, &past_object);
+MC_OBJECTS(mc_show_objects, &miss_object, &past_object, &mc_mapping_object);
 
 static void view_init(View *v)
 {
@@ -151,5 +151,6 @@ bool mc_cmd_show(McOut *out, const McArgs *args, GError **errp)
 
         mc_remarkf(out, "no blocks at all%s", why);
     }
+    mc_print_mapping(out, va, mc_given(args, MC_OPT_HISTORY));
     return true;
 }

@@ -25,13 +25,10 @@ static void put_cache(const KtAddress *w, KtCacheId id, GString *out)
     }
 }
 
-static bool from_block(const KtAddress *w, GString *out)
+static void put_block(const KtAddress *w, GString *out)
 {
     const KtBlock *b = &w->block;
 
-    if (!w->has_block) {
-        return false;
-    }
     g_string_append_printf(out,
                            "%s block %016" PRIx64 "-%016" PRIx64 " +%" PRIx64
                            " (%" PRIx64 "/%" PRIx64 ") %s",
@@ -43,7 +40,14 @@ static bool from_block(const KtAddress *w, GString *out)
     if (b->state == KT_BLOCK_FREED) {
         g_string_append_printf(out, " free@%" PRIu64 "us", b->free_us);
     }
-    return true;
+}
+
+static bool from_block(const KtAddress *w, GString *out)
+{
+    if (w->has_block) {
+        put_block(w, out);
+    }
+    return w->has_block;
 }
 
 /* The name of the live object in the block, if its type is sure. */
@@ -379,12 +383,13 @@ static bool from_struct_page(const KtAddress *w, GString *out)
     return known;
 }
 
-/* Return the name of a flag of include/linux/vmalloc.h (VM_IOREMAP and so
- * on). */
+/* Return the name of a flag of include/linux/vmalloc.h (VM_IOREMAP and so on,
+ * VM_DMA_COHERENT since 5.4). */
 static const char *area_kind(const KtVmArea *area)
 {
     return area->flags & 1 ? "ioremap" : area->flags & 2 ? "vmalloc" :
-           area->flags & 4 ? "vmap" : "other";
+           area->flags & 4 ? "vmap" : area->flags & 16 ? "dma-coherent" :
+           "other";
 }
 
 /* The area's caller is a frame of the stack that allocated it. */
@@ -413,6 +418,27 @@ static bool from_area(const KtAddress *w, GString *out)
         g_string_append(out, " by ");
         mc_put_word(out, sym.name);
         g_string_append_printf(out, "+0x%" PRIx64, area.caller - sym.va);
+    }
+    return true;
+}
+
+/* The page that is mapped there, and the block that contains it. */
+static bool from_mapping(const KtAddress *w, GString *out)
+{
+    KtAddress page = *w;
+    KtMapping m;
+
+    if (!kt_address_mapping(w, &m)) {
+        return false;
+    }
+    g_string_append_printf(out, "maps physical %" PRIx64, m.phys);
+    page.va = m.va;
+    kt_query_begin(w->o.tracer);
+    page.has_block = m.va && kt_query_find(w->o.tracer, m.va, &page.block);
+    kt_query_end(w->o.tracer);
+    if (page.has_block) {
+        g_string_append(out, ", ");
+        put_block(&page, out);
     }
     return true;
 }
@@ -480,6 +506,7 @@ static bool from_kmem_cache(const KtAddress *w, GString *out)
     SOURCE(struct_page, true, "a struct page") \
     SOURCE(direct_map, false, "the direct map") \
     SOURCE(area, false, "an area of vmalloc()") \
+    SOURCE(mapping, false, "the page that is mapped there, and its block") \
     SOURCE(vmalloc, false, "the space of vmalloc()") \
     SOURCE(user, false, "an address of user space") \
     SOURCE(no_address, false, "no address") \

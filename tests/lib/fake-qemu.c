@@ -458,6 +458,12 @@ bool qemu_plugin_read_vaddr_ram(unsigned int vcpu_index, uint64_t vaddr,
     return !qemu.hidden && kt_view_read(map_page, vaddr, buf, len);
 }
 
+bool qemu_plugin_vcpu_translate_vaddr(unsigned int vcpu_index, uint64_t vaddr,
+                                      uint64_t *phys)
+{
+    return false;
+}
+
 bool qemu_plugin_invalidate_vaddr(uint64_t vaddr)
 {
     return true;

@@ -372,7 +372,13 @@ static void check_goto(GHashTable *seen)
     remove_path(path);
 }
 
-/* Rows of ka slab check. */
+static bool translate(void *opaque, unsigned vcpu, uint64_t va, uint64_t *phys)
+{
+    *phys = 20 * 4096;
+    return true;
+}
+
+/* Rows of ka slab check, and of an address that maps a page. */
 static void check_slabs(GHashTable *seen)
 {
     g_autoptr(SlabGuest) g = slab_guest_new(SG_6_12, SG_PLAIN);
@@ -385,6 +391,11 @@ static void check_slabs(GHashTable *seen)
     sg_set_partial(g, 1, (unsigned[]) { 16, 0 });
     sg_set_counts(g, 16, 15, 17);
     mc_run(&ctx, "slab check -j");
+    g->vm.translate = translate;
+    kt_tracer_push(g->t, 0, &(KtEvent) {
+        .kind = KT_EV_ALLOC, .layer = KT_LAYER_PAGES, .size = 4096,
+        .va = SG_DIRECT + 20 * 4096, .actual = 4096 });
+    mc_run(&ctx, "ffffc90000000000 -j");
     check_lines(got->str, seen);
 }
 

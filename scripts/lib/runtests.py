@@ -50,6 +50,7 @@ guest         test_baremetal            30  full     qemu-source qemu-aarch64
               qemu-riscv64 cross-arm64 cross-riscv64 lldb
 guest         test_boot                 30  default
 guest         test_changes              30  full     k:6.12-rt
+guest         test_coherent             30  full
 guest         test_debugger             30  full
 guest         test_disk                 30  full
 guest         test_dump                 30  full     drgn
@@ -181,6 +182,7 @@ arches        test_modules@arm64-6.12          60 full
 arches        test_interrupts@arm64-6.12       60 full
 arches        test_module_leaks@arm64-6.12     60 full
 arches        test_whatis@arm64-6.12           60 full
+arches        test_coherent@arm64-6.12         60 full
 arches        test_from_file@arm64-6.12        60 full
 arches        test_accounts@arm64-6.12         60 long
 arches        test_faults@arm64-6.12           60 long

@@ -353,6 +353,15 @@ def test_cases(tap, args):
             run_cases(tap, args, share)
 
 
+def rare_and_checked(kernel):
+    """Return true for the kernels without tracepoints whose accesses can be
+    checked. test_access.py has the other kernels."""
+    return not (oracle.has_option(kernel, 'FTRACE') or
+                oracle.has_option(kernel, 'SLOB')) and (
+        oracle.has_types(kernel) or
+        os.path.exists(kernel_file(kernel, 'vmlinux')))
+
+
 def run_clean(tap, args):
     def runs(tap, kernel, smp, label):
         for i in range(args.runs):
@@ -361,7 +370,7 @@ def run_clean(tap, args):
                 stat = clean(kernel, smp, args.size)
                 if i == 0:
                     tap.note(stat)
-        if oracle.has_option(kernel, 'SLAB'):
+        if rare_and_checked(kernel):
             with tap.test(f'{label}: nor does one with access checks'):
                 tap.note(clean(kernel, smp, args.size, access=True))
 

@@ -8,8 +8,8 @@ Oracle: the module ka_hibernate, whose blocks live on with their first
 backtraces, and which frees one of them twice: that is the only error. Its lost
 blocks: none are. The guest's KASLR offset and its modules are those of before.
 
-usage: test_hibernate.py [--short] [--cycles N] [--plugin-opts OPTIONS]
-                         [--kernel K]... [--smp N]...
+usage: test_hibernate.py [--short] [--cycles N] [--cmdline WORDS]
+                         [--plugin-opts OPTIONS] [--kernel K]... [--smp N]...
 """
 import contextlib
 import functools
@@ -35,7 +35,7 @@ UNKNOWN = ('gaps', 'events.unknown_block', 'free.unknown', 'call.unreadable',
 
 
 @contextlib.contextmanager
-def machine(kernel, smp, options):
+def machine(kernel, smp, args):
     """Return a function that starts a guest, always with the same disk."""
     with tempfile.TemporaryDirectory(prefix='ka-hibernate.') as tmp:
         share = oracle.make_share(os.path.join(tmp, 'share'), [], kernel,
@@ -47,10 +47,11 @@ def machine(kernel, smp, options):
 
         def start(**more):
             return Guest(kernel=kernel, smp=smp, end='shell', share=share,
-                         cmdline=WORDS, mem='256M', timeout=600, qemu=[
+                         cmdline=f'{WORDS} {args.cmdline}', mem='256M',
+                         timeout=600, qemu=[
                              '-drive', f'if=none,id=d,format=raw,file={image}',
                              '-device', 'virtio-blk-pci,drive=d'],
-                         plugin_opts=options,
+                         plugin_opts=args.plugin_opts,
                          name=f'hibernate-{kernel}-{smp}', **more)
         yield start
 
@@ -164,13 +165,13 @@ def run(tap, kernel, smp, label, args):
         for way in (in_one_boot, after_a_reboot)}
     for name, them in ways.items():
         with tap.test(f'{label}: {name}'), \
-                machine(kernel, smp, args.plugin_opts) as start:
+                machine(kernel, smp, args) as start:
             slept = in_one_process(start, them)
             tap.note(f'{label}: {name}: {slept} of {len(them)} images were '
                      'loaded')
     if not args.short:
         with tap.test(f'{label}: in another process'), \
-                machine(kernel, smp, args.plugin_opts) as start:
+                machine(kernel, smp, args) as start:
             in_another_process(start)
 
 
@@ -178,6 +179,8 @@ def main():
     ap = programs.arguments(__doc__, short='6.12 on 2 vCPUs, twice in one VM')
     ap.add_argument('--cycles', type=int, default=3, metavar='N',
                     help='times that a VM sleeps in each way (default: 3)')
+    ap.add_argument('--cmdline', default='', metavar='WORDS',
+                    help='more words for the kernel, such as nokaslr')
     ap.add_argument('--plugin-opts', metavar='OPTIONS',
                     help='more options of the plugin, such as access=on')
     args, tap = programs.parse(ap, short_smps=(2,)), Tap()

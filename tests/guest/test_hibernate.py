@@ -47,7 +47,7 @@ def machine(kernel, smp, args):
 
         def start(**more):
             return Guest(kernel=kernel, smp=smp, end='shell', share=share,
-                         cmdline=f'{WORDS} {args.cmdline}', mem='256M',
+                         cmdline=f'{WORDS} {args.cmdline}', mem='512M',
                          timeout=600, qemu=[
                              '-drive', f'if=none,id=d,format=raw,file={image}',
                              '-device', 'virtio-blk-pci,drive=d'],

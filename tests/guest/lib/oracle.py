@@ -231,9 +231,10 @@ def has_unwinder(stat):
 
 
 def banner(stat):
-    """Return the kernel's banner from the text of `ka stat`."""
-    found = re.search(r'kernel\.banner +(.*)', stat)
-    return found.group(1) if found else ''
+    """Return the kernel's banner from the text of `ka stat`, which wraps long
+    lines."""
+    found = re.search(r'kernel\.banner +(.*(?:\n {8}.*)*)', stat)
+    return ' '.join(found.group(1).split()) if found else ''
 
 
 def our_events(path):

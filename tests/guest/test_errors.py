@@ -64,7 +64,8 @@ TRUTH = re.compile(r'ka_errors: (\S+) va=(\w+) block=(\w+) bad=(\S+) '
 # A quarantine keeps freed objects from the freelist that an overlap is made
 # with. With tags a freed object cannot be read or freed by its old pointer.
 KASAN_KEEPS = {'KASAN_GENERIC': ['overlap'],
-               'KASAN_SW_TAGS': ['overlap', 'invalid-free-slab']}
+               'KASAN_SW_TAGS': ['overlap', 'invalid-free-slab'],
+               'KASAN_HW_TAGS': ['overlap', 'invalid-free-slab']}
 LATE = 'frees of unknown addresses are not checked'
 EXPORTS = 'no error is certain'
 WORDS = 'no_hash_pointers nosoftlockup'

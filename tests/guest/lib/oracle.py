@@ -356,23 +356,38 @@ class Matching:
     def _first(self, guest, traced):
         """Return the index of our event where the guest's trace begins. At
         that time one CPU runs, with interrupts off, so both sides have the
-        same order."""
-        first = self._find_run(guest[:RUN], traced)
+        same order. The guest begins to trace its kinds of events one after
+        another: drop what it did not trace meanwhile."""
+        first, early = self._find_run(guest[:RUN], traced, set())
         assert first is not None, "the beginning of the guest's trace is " \
             'not in the journal'
+        self.extra['before its kind was traced'] += len(early)
+        for i in reversed(early):
+            del traced[i]
         return first
 
     @staticmethod
-    def _find_run(events, traced):
-        """Return the index in TRACED where EVENTS are in a row, or None."""
+    def _find_run(events, traced, kinds):
+        """Return the index in TRACED where EVENTS are in a row, or None. The
+        guest traces KINDS, and each other kind from its first event on: return
+        the indices of earlier ones, too."""
         head = [(e.name, e.va) for e in events]
-        for i in range(len(traced) - len(head) + 1):
-            point, event = traced[i]
-            if (point, event.va) == head[0] and all(
-                    (p, e.va) == h
-                    for (p, e), h in zip(traced[i:i + len(head)], head)):
-                return i
-        return None
+        for i, (point, event) in enumerate(traced):
+            if (point, event.va) != head[0]:
+                continue
+            at, seen, early = i, set(kinds), []
+            for name, va in head:
+                while at < len(traced) and traced[at][0] not in seen | {name}:
+                    early.append(at)
+                    at += 1
+                if at == len(traced) or \
+                        (traced[at][0], traced[at][1].va) != (name, va):
+                    break
+                seen.add(name)
+                at += 1
+            else:
+                return i, early
+        return None, []
 
     def _resumed(self, guest, traced):
         """Return the index of our event where the guest's trace goes on after
@@ -382,7 +397,9 @@ class Matching:
         if self.switching is None:
             return 0
         after = [e for e in guest if e.ts > self.switching[1]][:RUN]
-        return len(after) == RUN and self._find_run(after, traced) or 0
+        kinds = {point for point, _ in traced}
+        return len(after) == RUN and \
+            self._find_run(after, traced, kinds)[0] or 0
 
     def _match(self, guest, traced):
         by_va = defaultdict(list)

@@ -210,7 +210,7 @@ KtVm kt_capture_vm(KtCapture *c)
         .opaque = c,
     };
 
-    if (c->boot && kt_guest_has_direct_map(c->boot->guest)) {
+    if (c->boot && kt_guest_knows_direct_map(c->boot->guest)) {
         kt_guest_direct_map(c->boot->guest, &vm.vmemmap, &vm.page_offset);
     }
     if (c->boot) {

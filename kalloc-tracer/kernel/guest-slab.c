@@ -210,6 +210,11 @@ unsigned kt_guest_possible_caches(KtGuest *g, uint64_t object,
     return n;
 }
 
+bool kt_guest_knows_direct_map(const KtGuest *g)
+{
+    return has_direct_map(g);
+}
+
 bool kt_guest_has_direct_map(const KtGuest *g)
 {
     return has_direct_map(g) && !page_heads(g);

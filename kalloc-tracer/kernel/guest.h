@@ -157,6 +157,9 @@ bool kt_guest_direct_map(KtGuest *g, uint64_t *vmemmap, uint64_t *page_offset);
  *  the direct map is not known, 0 if unknown (gs_direct_map_by_page()). These
  *  are some 30 calls at the begin of a boot, so nothing is kept. */
 uint64_t kt_guest_memory_of(KtGuest *g, uint64_t page);
+/** kt_guest_knows_direct_map() - return true if kt_guest_direct_map() does not
+ *  need guest memory for its answer. Any thread. */
+bool kt_guest_knows_direct_map(const KtGuest *g);
 /** kt_guest_has_direct_map() - return true if the direct map is known, and the
  *  members of struct page. If so, kt_guest_cache_of() returns 0 only for a page
  *  that is no slab. Any thread. */

@@ -228,34 +228,55 @@ bool kt_address_percpu(const KtAddress *a, KtPercpuPlace *out)
 /* ---- pages --------------------------------------------------------------- */
 
 /** struct Page - the page that contains @va: the address of @va in the direct
- *  map, less that of page frame 0, and its struct page */
+ *  map, less that of page frame 0, and its struct page (0: not known) */
 typedef struct Page {
     uint64_t offset;
     uint64_t page;
 } Page;
 
+static bool translate(const KtVm *vm, uint64_t va, uint64_t *phys)
+{
+    for (unsigned i = 0; vm->translate && i < vm->n_vcpus; i++) {
+        if (vm->translate(vm->opaque, i, va, phys)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Find the struct page. Without types it is not known, and only the page tables
+ * say that an address is in the direct map. */
+static bool find_struct_page(const KtAddress *a, Page *p)
+{
+    uint64_t word, phys;
+    uint32_t size;
+
+    if (!gs_kernel_type_size(a->o.kernel, "page", &size)) {
+        p->page = 0;
+        return translate(a->o.vm, a->va, &phys) && phys == p->offset;
+    }
+    p->page = a->o.vm->vmemmap +
+              (p->offset >> gs_kernel_page_shift(a->o.kernel)) * size;
+    return kt_objects_pointer(&a->o, p->page, &word);
+}
+
 /* Find the page by the direct map. Return false if the page or its struct page
  * is not mapped. */
 static bool find_page(const KtAddress *a, Page *p)
 {
-    uint64_t word;
-    uint32_t size;
+    char byte;
 
     if (!a->o.vm || !a->o.kernel || !a->o.vm->page_offset ||
         !a->o.vm->vmemmap ||
         a->va < gs_kernel_lowest(a->o.kernel) ||
-        gs_kernel_in_image(a->o.kernel, a->va) ||
-        !gs_kernel_type_size(a->o.kernel, "page", &size)) {
+        gs_kernel_in_image(a->o.kernel, a->va)) {
         return false;
     }
     p->offset = a->va - a->o.vm->page_offset;
     if (kt_objects_has_frames(&a->o) && p->offset >> 52) {
         return false;
     }
-    p->page = a->o.vm->vmemmap +
-              (p->offset >> gs_kernel_page_shift(a->o.kernel)) * size;
-    return kt_objects_pointer(&a->o, p->page, &word) &&
-           kt_objects_read(&a->o, a->va, &word, 1);
+    return find_struct_page(a, p) && kt_objects_read(&a->o, a->va, &byte, 1);
 }
 
 /* Find the first page of a compound page, see cache_by() of the tracer's
@@ -369,16 +390,6 @@ bool kt_objects_page(const KtObjects *o, uint64_t page, uint64_t *va)
     return kt_address_struct_page(&at, &phys, &offset) &&
            kt_objects_physical(o, phys & -(1ull << gs_kernel_page_shift(
                                                o->kernel)), va);
-}
-
-static bool translate(const KtVm *vm, uint64_t va, uint64_t *phys)
-{
-    for (unsigned i = 0; vm->translate && i < vm->n_vcpus; i++) {
-        if (vm->translate(vm->opaque, i, va, phys)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 bool kt_address_mapping(const KtAddress *a, KtMapping *out)

@@ -65,6 +65,25 @@ TEST(test_no_second, "/address-space/mapping/is-no-second-one")
     g_assert_false(find(g, 0x1000, &m));
 }
 
+TEST(test_no_types, "/address-space/mapping/without-types")
+{
+    g_autoptr(SlabGuest) g = guest_new();
+    const GsBtf *btf = g->k.btf;
+    uint64_t va;
+    KtMapping m;
+
+    g->k.btf = NULL;
+    g_assert_true(find(g, AREA + 0x123, &m));
+    g_assert_cmphex(m.va, ==, SG_DIRECT + 20 * PAGE + 0x123);
+    g_assert_false(find(g, SG_DIRECT + 20 * PAGE, &m));
+    g_assert_true(kt_objects_physical(&g->o, 20 * PAGE, &va));
+    g_assert_cmphex(va, ==, SG_DIRECT + 20 * PAGE);
+    g_assert_false(kt_objects_physical(&g->o, APIC, &va));
+    g->vm.translate = NULL;
+    g_assert_false(kt_objects_physical(&g->o, 20 * PAGE, &va));
+    g->k.btf = (GsBtf *)btf;
+}
+
 TEST(test_unknown, "/address-space/mapping/unknown-is-no-guess")
 {
     g_autoptr(SlabGuest) g = guest_new();

@@ -108,6 +108,9 @@ Columns:
 * **result**: names the programs that failed. Their cells are bold; the cell is
   `-` if the program ended before it had counted anything.
 
+Debian's kernels for arm64 have an area for contiguous memory (CMA). The program
+`test_coherent.py` loses DMA buffers that are in it, see [leaks.md](leaks.md).
+
 '''
 COLUMNS = ('kernel', 'vCPUs', 'architecture', 'release', 'build', 'types',
            'events', 'backtraces', 'state', 'errors', 'modules', 'form',

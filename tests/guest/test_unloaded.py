@@ -55,6 +55,14 @@ def planted(guest, pattern=r'ka_lost: ([\w-]+)=([0-9a-f]{16})'):
                                                          guest.console)}
 
 
+def note_broken_lines(tap, guest):
+    """Print lines of ka_lost on the console that planted() cannot read."""
+    for line in guest.console.splitlines():
+        if 'ka_' in line and not re.search(r'ka_lost: [\w-]+=[0-9a-f]{16}$',
+                                           line.rstrip()):
+            tap.note('on the console: ' + line)
+
+
 def sampled(guest):
     """Parse what the kernel's own sample of kmemleak prints."""
     return planted(guest, r'kmemleak: (\S.*) = ([0-9a-f]{16})')
@@ -114,6 +122,8 @@ def check_lost_module(tap, guest, name, lost):
                 of=len(lost), kept=head['kept'])
     for va in set(lost) - leaks:
         tap.note(guest.hmp_qmp(f'ka {va:x} --history -s -n 5'))
+    if leaks != set(lost):
+        note_broken_lines(tap, guest)
     assert leaks == set(lost), (
         {k: v for k, v in lost.items() if k not in leaks}, leaks - set(lost),
         head)

@@ -126,7 +126,7 @@ static void retire_all(Naive *m, bool pages, uint64_t lo, uint64_t hi,
     }
 }
 
-static void set_freed(Naive *m, NaiveBlock *x, const KtEvent *ev)
+void naive_set_freed(Naive *m, NaiveBlock *x, const KtEvent *ev)
 {
     naive_account_free(m, &x->b, ev->cpu);
     x->old = false;
@@ -157,9 +157,8 @@ static void split(Naive *m, unsigned i, uint64_t len)
     g_array_append_val(m->blocks, rest);
 }
 
-/* Free the live blocks in [@lo, @hi]. Returns: true if there were any. */
-static bool free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
-                       const KtEvent *ev)
+bool naive_free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
+                      const KtEvent *ev)
 {
     bool any = false;
 
@@ -179,7 +178,7 @@ static bool free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
         if (x->b.va < lo) {
             split(m, i, lo - x->b.va);
         } else {
-            set_freed(m, x, ev);
+            naive_set_freed(m, x, ev);
         }
     }
     return any;
@@ -210,7 +209,7 @@ static void naive_alloc(Naive *m, const KtEvent *ev)
         return;
     }
     if (ev->flags & KT_EVF_TAKE) {
-        free_range(m, x.pages, ev->va, naive_last(&x), ev);
+        naive_free_range(m, x.pages, ev->va, naive_last(&x), ev);
     }
     retire_all(m, x.pages, ev->va, naive_last(&x), ev);
     naive_account_alloc(m, &x.b);
@@ -271,102 +270,9 @@ static int what_is_wrong(const Naive *m, const KtEvent *ev, const NaiveBlock *x)
     return -1;
 }
 
-static bool in_doubt(const Naive *m, const NaiveBlock *x)
+bool naive_in_doubt(const Naive *m, const NaiveBlock *x)
 {
     return x->old || (m->unseen && x->b.state == KT_BLOCK_FREED);
-}
-
-/* Are the pages freed in another size than they were allocated, and certainly
- * no piece of what was split? 0x40000 is __GFP_COMP. */
-static bool is_wrong_order(const NaiveBlock *x, const KtEvent *ev,
-                           uint64_t last)
-{
-    uint64_t len = naive_last(x) - x->b.va + 1;
-
-    if (!(ev->flags & KT_EVF_ORDER) || !x->b.gfp || last == naive_last(x) ||
-        len & (len - 1) || x->b.va & (len - 1)) {
-        return false;
-    }
-    return last > naive_last(x) || ev->flags & KT_EVF_OTHER_ORDER ||
-           (ev->flags & KT_EVF_UNSPLIT && !(x->b.gfp & 0x40000));
-}
-
-/* No page has a reference: nothing is freed. */
-static void refuse_pages(Naive *m, const KtEvent *ev, NaiveBlock *x,
-                         uint64_t last)
-{
-    NaiveBlock *object = naive_first_object(m, ev->va, last);
-
-    if (object) {
-        naive_error(m, KT_ERR_WRONG_FAMILY, ev, object);
-    } else if (x && x->b.state == KT_BLOCK_FREED) {
-        naive_error(m, KT_ERR_DOUBLE_FREE, ev, x);
-    } else if (x && !x->old && x->b.va != ev->va) {
-        naive_error(m, KT_ERR_INTERIOR_FREE, ev, x);
-    } else {
-        m->unknown_pages++;
-        m->totals.stray++;
-    }
-}
-
-/* Are there objects of other allocators in the pages? Large blocks are free,
- * then. Of the blocks there only the first eight are examined. */
-static bool free_objects(Naive *m, const KtEvent *ev, uint64_t last)
-{
-    uint64_t va = ev->va;
-    bool reported = false;
-
-    for (unsigned i = 0; i < 8 && ev->flags & KT_EVF_ORDER; i++) {
-        NaiveBlock *x = naive_next_object(m, va);
-
-        if (!x || x->b.va > last) {
-            break;
-        }
-        if (naive_is_live_object(x)) {
-            if (!reported) {
-                naive_error(m, KT_ERR_WRONG_FAMILY, ev, x);
-            }
-            reported = true;
-            if (x->b.layer == KT_LAYER_LARGE) {
-                set_freed(m, x, ev);
-            }
-        }
-        va = x->b.va + 1;
-        if (!va) {
-            break;
-        }
-    }
-    return reported;
-}
-
-static void naive_free_pages(Naive *m, const KtEvent *ev)
-{
-    NaiveBlock *x = naive_find(m, true, ev->va);
-    uint64_t last = ev->size ? naive_end(ev->va, ev->size) :
-                    x ? naive_last(x) : ev->va;
-    bool again = x && x->b.state == KT_BLOCK_FREED &&
-                 ev->flags & KT_EVF_AGAIN && x->b.free_stack.v == ev->stack.v &&
-                 x->b.free_task.v == ev->task.v;
-
-    if (ev->flags & KT_EVF_UNREFERENCED) {
-        refuse_pages(m, ev, x, last);
-    } else if (free_objects(m, ev, last)) {
-        free_range(m, true, ev->va, last, ev);
-    } else if (x && x->b.state == KT_BLOCK_FREED && x->b.va == ev->va &&
-        naive_last(x) == last && !in_doubt(m, x) && !again &&
-        !(ev->flags & KT_EVF_FRESH)) {
-        naive_error(m, KT_ERR_DOUBLE_FREE, ev, x);
-        free_range(m, true, ev->va, last, ev);
-    } else if (x && x->b.state == KT_BLOCK_ALLOCATED && x->b.va == ev->va &&
-               !x->old && is_wrong_order(x, ev, last)) {
-        if (ev->va != m->misfreed) {
-            naive_error(m, KT_ERR_WRONG_ORDER, ev, x);
-        }
-        free_range(m, true, ev->va, last, ev);
-    } else if (!free_range(m, true, ev->va, last, ev) && !again) {
-        m->unknown_pages++;
-        m->totals.stray++;
-    }
 }
 
 static bool freed_so(const NaiveBlock *x, const KtEvent *ev)
@@ -469,7 +375,7 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
     }
     wrong = what_is_wrong(m, ev, x);
     doubt = wrong == KT_ERR_INVALID_FREE && !starts ?
-            !m->complete || m->gap : wrong >= 0 && in_doubt(m, x);
+            !m->complete || m->gap : wrong >= 0 && naive_in_doubt(m, x);
     if (doubt) {
         m->unknown_frees++;
         m->totals.stray++;
@@ -484,7 +390,7 @@ static void naive_free_event(Naive *m, const KtEvent *ev)
         naive_error(m, wrong, ev, x);
     }
     if (live && (doubt ? starts : is_freed_by(wrong, ev, x))) {
-        set_freed(m, x, ev);
+        naive_set_freed(m, x, ev);
         if (ev->family == KT_FAMILY_VFREE && ev->flags & KT_EVF_QUEUES) {
             x->reported = MIN(x->reported + 1, UINT8_MAX);
         }
@@ -503,7 +409,7 @@ static void naive_queue(Naive *m, const KtEvent *ev)
         x->b.rcu_queued = true;
         x->b.rcu_us = ev->us;
         x->b.rcu_stack = ev->stack;
-    } else if (!in_doubt(m, x)) {
+    } else if (!naive_in_doubt(m, x)) {
         naive_error(m, KT_ERR_DOUBLE_FREE, ev, x);
         x->reported = MIN(x->reported + 1, UINT8_MAX);
     }

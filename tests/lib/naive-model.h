@@ -80,6 +80,17 @@ void naive_account_peaks(Naive *m);
 /** naive_error() - add an error. @x: (nullable) the block before @ev. */
 void naive_error(Naive *m, KtErrorKind kind, const KtEvent *ev,
                  const NaiveBlock *x);
+/** naive_set_freed() - end a block as @ev says. */
+void naive_set_freed(Naive *m, NaiveBlock *x, const KtEvent *ev);
+/** naive_free_range() - free the live blocks in [@lo, @hi]. Returns: true if
+ *  there were any. */
+bool naive_free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
+                      const KtEvent *ev);
+/** naive_in_doubt() - return true if a call may be right although the block's
+ *  state is against it. */
+bool naive_in_doubt(const Naive *m, const NaiveBlock *x);
+/** naive_free_pages() - apply a free of pages, naive-pages.c. */
+void naive_free_pages(Naive *m, const KtEvent *ev);
 /** naive_destroy() - apply a KT_EV_DESTROY, naive-destroy.c. */
 void naive_destroy(Naive *m, const KtEvent *ev);
 /** naive_access() - apply a KT_EV_ACCESS, naive-access.c. */

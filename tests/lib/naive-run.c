@@ -2,17 +2,14 @@
 /*
  * Compare a tracer with the naive model: see naive-run.h. Single-threaded.
  *
- * Eight bytes make an event; a first byte from 0xf9 on makes a special one.
- * Most addresses are within two pages, so that blocks overlap. Some are the
- * start of one of 8192 pages, so that the map's tree has several levels. Some
- * are at the ends of the address space.
+ * Eight bytes make an event, naive-bytes.c; a first byte from 0xf9 on makes a
+ * special one.
  */
 #include "tests/lib/naive-run.h"
 
 #include "kalloc-tracer/tracer/tracer.h"
-#include "tests/lib/naive-model.h"
+#include "tests/lib/naive-bytes.h"
 
-#define N_STACKS        6
 #define N_TASKS         7
 #define N_CACHES        3
 
@@ -413,67 +410,7 @@ static void compare(const Naive *m, uint64_t va)
     kt_query_end(m->t);
 }
 
-/* ---- events of bytes ---------------------------------------------------- */
-
-static uint64_t make_va(const uint8_t *p)
-{
-    uint64_t small = (p[1] & 0x1f) << 8 | p[2];
-
-    switch (p[1] >> 5) {
-    case 0:
-        return UINT64_MAX - small;
-    case 1:
-        return small << 52;
-    case 2:
-        return small;
-    case 3:
-        return 0xffff888100000000 + (small << 12);
-    default:
-        return 0xffff888000000000 + (small & ~7);
-    }
-}
-
-static uint64_t make_size(uint8_t byte)
-{
-    return byte < 0xf0 ? byte * 4 : (uint64_t)1 << (byte & 0xf) * 4;
-}
-
-static KtEvent make_event(Naive *m, const uint8_t *p)
-{
-    static const uint8_t kinds[] = {
-        KT_EV_ALLOC, KT_EV_FREE, KT_EV_ALLOC, KT_EV_FREE, KT_EV_ALLOC,
-        KT_EV_FREE, KT_EV_RESIZE, KT_EV_RCU_QUEUE,
-    };
-
-    m->us += p[6] & 3;
-    return (KtEvent) {
-        .kind = kinds[p[0] & 7],
-        .va = make_va(p),
-        .size = make_size(p[3]),
-        .actual = p[4] & 1 ? make_size(p[4]) : 0,
-        .us = m->us,
-        .cpu = p[6],
-        .stack = { p[5] % (N_STACKS + 1) },
-        .task = { p[5] >> 5 },
-        .gfp = p[6] >> 4,
-        .cache = { p[7] & 3 },
-        .hook = { p[6] },
-        .layer = p[7] >> 2 & 7,
-        .family = p[7] >> 5,
-        .flags = p[0] & 8 ? p[6] >> 2 : 0,
-    };
-}
-
-static KtEvent make_access(Naive *m, const uint8_t *p)
-{
-    KtEvent ev = make_event(m, p);
-
-    ev.kind = KT_EV_ACCESS;
-    ev.actual = p[7] >> 3;
-    ev.cache.v = p[3] & 0x80 ? p[7] & 3 : 0;
-    ev.flags = p[6] >> 2;
-    return ev;
-}
+/* ---- events ------------------------------------------------------------- */
 
 static void push_event(Naive *m, KtEvent ev)
 {
@@ -525,7 +462,7 @@ static bool special(Naive *m, const uint8_t *p)
         m->events++;
         return true;
     case 0xf9:
-        push_event(m, make_access(m, p));
+        push_event(m, naive_make_access(m, p));
         return true;
     case 0xfa:
         push_event(m, (KtEvent) { .kind = KT_EV_DESTROY, .va = 0x4000,
@@ -545,7 +482,7 @@ static void one_op(Naive *m, const uint8_t *p)
     if (special(m, p)) {
         return;
     }
-    push_event(m, make_event(m, p));
+    push_event(m, naive_make_event(m, p));
 }
 
 /* Add the stacks, tasks and caches that events use. */
@@ -589,7 +526,7 @@ size_t naive_run(const uint8_t *data, size_t len, unsigned every)
     for (size_t i = 0; i < n; i++, data += NAIVE_OP_BYTES) {
         one_op(&m, data);
         if (i % every == 0) {
-            compare(&m, make_va(data));
+            compare(&m, naive_make_va(data));
         }
     }
     compare(&m, 0);

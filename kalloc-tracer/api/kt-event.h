@@ -111,6 +111,10 @@ typedef enum KtEventFlag {
      *  with KT_EVF_UNMAP. It frees a live slab object or pages of kmalloc(),
      *  or, by vunmap(), an area of vmalloc(). */
     KT_EVF_INSIDE = 1 << 7,
+    /** FREE of pages: the guest has this memory no more: hot-unplug, a balloon,
+     *  an offlined page. Blocks in it end, which is no error, and a later free
+     *  of it gives it back. */
+    KT_EVF_REMOVED = 1 << 7,
     /** ACCESS: the memory is written, not read. */
     KT_EVF_WRITE = 1 << 0,
     /** ACCESS: by a function such as memset(), which is checked at its entry
@@ -166,5 +170,13 @@ typedef struct KtEvent {
     uint8_t pad[4];
 } KtEvent;
 G_STATIC_ASSERT(sizeof(KtEvent) == 64);
+
+/** kt_event_removes() - return true if the event says that memory was
+ *  removed. */
+static inline bool kt_event_removes(const KtEvent *ev)
+{
+    return ev->kind == KT_EV_FREE && ev->family == KT_FAMILY_PAGES &&
+           (ev->flags & KT_EVF_REMOVED);
+}
 
 #endif /* KT_API_EVENT_H */

@@ -132,6 +132,8 @@ typedef struct KtBlock {
     KtBlockState state;
     KtLayer layer;
     bool rcu_queued;
+    bool removed;           /* not freed: its memory was removed, free_* say
+                             * when and by whom; see KT_EVF_REMOVED */
     bool past;              /* a past life, from history */
 } KtBlock;
 

@@ -89,7 +89,7 @@ static void check_events(KtExam *x, KtTracer *t)
 {
     static const KtCounter kinds[] = {
         KT_CNT_EV_ALLOC, KT_CNT_EV_FREE, KT_CNT_EV_RESIZE, KT_CNT_EV_RCU,
-        KT_CNT_GAPS, KT_CNT_EV_DESTROY, KT_CNT_EV_ACCESS,
+        KT_CNT_GAPS, KT_CNT_EV_DESTROY, KT_CNT_EV_REMOVE, KT_CNT_EV_ACCESS,
     };
     uint64_t sum = 0;
 

@@ -341,6 +341,15 @@ void kt_blocks_set_freed(KtBlocks *b, uint32_t index, const KtEvent *ev)
     age_add(b, r->end);
 }
 
+void kt_blocks_set_removed(KtBlocks *b, uint32_t index)
+{
+    KtEnd *e = extend(b, index);
+
+    if (e) {
+        e->removed = 1;
+    }
+}
+
 bool kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev)
 {
     KtEnd *e = extend(b, index);
@@ -364,7 +373,7 @@ void kt_blocks_expect(KtBlocks *b, uint32_t index)
 {
     KtEnd *e = extend(b, index);
 
-    if (e && e->reported < UINT8_MAX) {
+    if (e && e->reported < KT_REPORTED_MAX) {
         e->reported++;
     }
 }
@@ -412,6 +421,7 @@ static void get_end(const KtBlocks *b, const KtEnd *e, KtBlock *out)
     out->free_task.v = e->task;
     out->free_cpu = e->cpu;
     out->free_hook.v = e->hook;
+    out->removed = e->removed;
     if (e->rcu) {
         out->rcu_us = kt_rcu(b, e->rcu)->us;
         out->rcu_stack.v = kt_rcu(b, e->rcu)->stack;

@@ -68,6 +68,7 @@ G_STATIC_ASSERT(sizeof(KtRec) == 48);
  * @rcu: its KtRcu, 0: none
  * @reported: frees still to come that were already reported as errors, when
  *            kfree_rcu() queued the block again
+ * @removed: its memory was removed, see KT_EVF_REMOVED
  */
 typedef struct KtEnd {
     uint64_t free_us:48;
@@ -75,12 +76,14 @@ typedef struct KtEnd {
     uint32_t stack:24;
     uint32_t hook:8;
     uint32_t task:24;
-    uint32_t reported:8;
+    uint32_t reported:7;
+    uint32_t removed:1;
     uint32_t block;
     KtLink link;
     uint32_t rcu;
 } KtEnd;
 G_STATIC_ASSERT(sizeof(KtEnd) == 32);
+#define KT_REPORTED_MAX 127     /* KtEnd.reported */
 
 /** struct KtRcu - the call that queued a block */
 typedef struct KtRcu {
@@ -179,6 +182,9 @@ void kt_blocks_shrink(KtBlocks *b, uint32_t index, uint64_t len);
 void kt_blocks_resize(KtBlocks *b, uint32_t index, uint64_t requested);
 /** kt_blocks_set_freed() - record that @ev freed the block. */
 void kt_blocks_set_freed(KtBlocks *b, uint32_t index, const KtEvent *ev);
+/** kt_blocks_set_removed() - record of a freed block that it was not freed: its
+ *  memory was removed. */
+void kt_blocks_set_removed(KtBlocks *b, uint32_t index);
 /** kt_blocks_set_queued() - record that kfree_rcu() queued the block. Return
  *  false if there is no memory for the stack that did so. */
 bool kt_blocks_set_queued(KtBlocks *b, uint32_t index, const KtEvent *ev);
@@ -192,6 +198,14 @@ bool kt_blocks_expected(KtBlocks *b, uint32_t index);
 /** kt_blocks_freed_so() - return true if a call with the stack and task of @ev
  *  freed the block. */
 bool kt_blocks_freed_so(const KtBlocks *b, uint32_t index, const KtEvent *ev);
+
+/** kt_blocks_removed() - return true if the block's memory was removed. */
+static inline bool kt_blocks_removed(const KtBlocks *b, uint32_t index)
+{
+    const KtRec *r = kt_rec(b, index);
+
+    return r->freed && r->end && kt_end(b, r->end)->removed;
+}
 
 /** kt_blocks_age() - set @old in all blocks: there is a gap. Return how many
  *  records were visited; see blocks-internal.h. */

@@ -235,7 +235,7 @@ KtVerdict kt_rule_free_pages(const KtCase *c, KtErrorKind *kind)
     if (!r->freed) {
         return is_wrong_order(c) ? bad(kind, KT_ERR_WRONG_ORDER) : KT_OK;
     }
-    return c->last != c->block_last || c->again || c->unseen ||
+    return c->last != c->block_last || c->again || c->unseen || c->removed ||
            (c->ev->flags & KT_EVF_FRESH) ? KT_OK :
            bad(kind, KT_ERR_DOUBLE_FREE);
 }

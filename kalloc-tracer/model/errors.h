@@ -39,6 +39,7 @@ typedef enum KtVerdict {
  * @tag: tag of the pointer to @rec that the allocator returned; 0: unknown
  * @gfp: pages: flags of the block's allocation; 0: unknown
  * @again: pages: the call that freed the block may report it once more
+ * @removed: pages: the block was not freed, its memory was removed
  */
 typedef struct KtCase {
     const KtEvent *ev;
@@ -47,6 +48,7 @@ typedef struct KtCase {
     bool certain;
     bool unseen;
     bool again;
+    bool removed;
     uint8_t tag;
     uint32_t gfp;
     uint64_t last;

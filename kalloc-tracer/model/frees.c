@@ -19,6 +19,11 @@ static void set_freed(KtModel *m, uint32_t index, const KtEvent *ev)
     m->live_bytes -= kt_blocks_len(&m->blocks, index);
     m->freed_blocks++;
     kt_blocks_set_freed(&m->blocks, index, ev);
+    if (G_UNLIKELY(kt_event_removes(ev))) {
+        kt_blocks_set_removed(&m->blocks, index);
+        m->count[KT_CNT_REMOVED_BLOCKS]++;
+        m->count[KT_CNT_REMOVED_BYTES] += kt_blocks_len(&m->blocks, index);
+    }
 }
 
 /* ---- parts of blocks ---------------------------------------------------- */
@@ -66,6 +71,14 @@ static void free_part(KtModel *m, KtMap *map, uint32_t index, uint64_t va,
     }
 }
 
+/* Return true if @ev makes a freed block a past life. Removed memory that is
+ * given back has no block. In memory that is removed, a block that was freed
+ * before must not make a later free look like a second one. */
+static bool ends_freed(const KtModel *m, uint32_t index, const KtEvent *ev)
+{
+    return kt_event_removes(ev) != kt_blocks_removed(&m->blocks, index);
+}
+
 bool kt_model_free_range(KtModel *m, KtMap *map, uint64_t va, uint64_t last,
                          const KtEvent *ev)
 {
@@ -78,6 +91,9 @@ bool kt_model_free_range(KtModel *m, KtMap *map, uint64_t va, uint64_t last,
     while (e.val && e.key <= last) {
         if (!kt_rec(&m->blocks, e.val)->freed) {
             free_part(m, map, e.val, va, last, ev);
+            any = true;
+        } else if (G_UNLIKELY(ends_freed(m, e.val, ev))) {
+            kt_model_retire_freed(m, map, e);
             any = true;
         }
         e = kt_map_above(map, e.key);
@@ -395,6 +411,18 @@ static bool free_objects(KtModel *m, const KtEvent *ev, uint64_t last)
     return reported;
 }
 
+/* The guest has this memory no more. Nobody frees what is in it; if another
+ * allocator's block is live there, its free was missed. */
+static void remove_memory(KtModel *m, const KtEvent *ev)
+{
+    uint64_t last = kt_model_last_of(ev->va, ev->size);
+
+    kt_model_count(m, KT_CNT_EV_REMOVE);
+    for (unsigned i = 0; ev->size && i < KT_MAP__COUNT; i++) {
+        kt_model_free_range(m, &m->map[i], ev->va, last, ev);
+    }
+}
+
 /* Pages may be freed in other pieces than they were allocated: after
  * split_page(), the split of a huge page, or as the tail of
  * alloc_pages_exact(). Only a block that is freed again as a whole is an error,
@@ -407,6 +435,10 @@ void kt_model_free_pages(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     uint64_t last;
     KtErrorKind kind;
 
+    if (G_UNLIKELY(ev->flags & KT_EVF_REMOVED)) {
+        remove_memory(m, ev);
+        return;
+    }
     kt_model_count(m, KT_CNT_EV_FREE);
     c.block_last = index ? kt_blocks_last(&m->blocks, index) : ev->va;
     last = ev->size ? kt_model_last_of(ev->va, ev->size) : c.block_last;
@@ -416,6 +448,7 @@ void kt_model_free_pages(KtModel *m, const KtEvent *ev, const KtMapHint *h)
     }
     c.last = last;
     c.gfp = index ? kt_blocks_gfp(&m->blocks, index) : 0;
+    c.removed = index && kt_blocks_removed(&m->blocks, index);
     c.again = index && (ev->flags & KT_EVF_AGAIN) &&
               kt_blocks_freed_so(&m->blocks, index, ev);
     if (free_objects(m, ev, last)) {

@@ -65,6 +65,7 @@ typedef struct Row {
 #define ROW_HUGE    16      /* a size has more than 32 bits: both are in
                              * KtHistory.huge */
 #define ROW_FREED   32
+#define ROW_REMOVED 64
 
 typedef struct Huge {
     uint64_t requested;
@@ -180,6 +181,7 @@ static inline void to_block(const Row *r, KtBlock *b)
         .state = r->flags & ROW_FREED ? KT_BLOCK_FREED : KT_BLOCK_ALLOCATED,
         .layer = r->flags & ROW_LAYER,
         .rcu_queued = queued,
+        .removed = r->flags & ROW_REMOVED,
         .past = true,
     };
 }

@@ -286,7 +286,8 @@ static void from_block(Row *r, const KtBlock *b)
         .alloc_task = b->alloc_task.v,
         .other = b->rcu_queued ? b->rcu_stack.v : b->free_task.v,
         .flags = b->layer | (b->rcu_queued ? ROW_QUEUED : 0) |
-                 (b->state == KT_BLOCK_FREED ? ROW_FREED : 0),
+                 (b->state == KT_BLOCK_FREED ? ROW_FREED : 0) |
+                 (b->removed ? ROW_REMOVED : 0),
     };
 }
 

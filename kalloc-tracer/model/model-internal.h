@@ -65,7 +65,12 @@ uint32_t kt_model_new_block(KtModel *m, const KtMapHint *h);
  *  unknown, which must not be reported: so there is a gap. */
 void kt_model_not_kept(KtModel *m);
 
-/** kt_model_free_range() - Free everything that is live in [@va, @last]. Return
+/** kt_model_retire_freed() - Remove a freed block from a map; it becomes a past
+ *  life. @e: its entry */
+void kt_model_retire_freed(KtModel *m, KtMap *map, KtMapEntry e);
+
+/** kt_model_free_range() - End everything that is live in [@va, @last], as @ev
+ *  says; blocks whose memory was removed, or is now, become past lives. Return
  *  true if there was something. */
 bool kt_model_free_range(KtModel *m, KtMap *map, uint64_t va, uint64_t last,
                          const KtEvent *ev);

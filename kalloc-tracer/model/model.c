@@ -117,12 +117,23 @@ static void replace(KtModel *m, uint32_t index, const KtEvent *ev,
     retire(m, index);
 }
 
+static void remove_block(KtModel *m, KtMap *map, KtMapEntry e)
+{
+    kt_map_remove(map, e.key);
+    kt_blocks_release(&m->blocks, e.val);
+}
+
 static void replace_and_remove(KtModel *m, KtMap *map, KtMapEntry e,
                                const KtEvent *ev, bool *reported)
 {
     replace(m, e.val, ev, reported);
-    kt_map_remove(map, e.key);
-    kt_blocks_release(&m->blocks, e.val);
+    remove_block(m, map, e);
+}
+
+void kt_model_retire_freed(KtModel *m, KtMap *map, KtMapEntry e)
+{
+    retire(m, e.val);
+    remove_block(m, map, e);
 }
 
 /* Make room for an allocation in (@from, @last]. */

@@ -12,10 +12,12 @@
  */
 #include "kalloc-tracer/snapshot/snapshot-internal.h"
 
-/* Flags in the first number of a block, below its layer. */
+/* The first number of a block: flags, and its layer. */
 enum {
-    B_FREED = 1, B_QUEUED = 2, B_OLD = 4, B_RCU = 8,
+    B_FREED = 1, B_QUEUED = 2, B_OLD = 4, B_RCU = 8, B_LAYER = 7 << 4,
+    B_REMOVED = 128,
 };
+#define B_LAYER_SHIFT 4
 
 #define US_MAX ((1ull << 48) - 1)
 
@@ -61,7 +63,7 @@ static const KtField rcu_fields[] = {
 static void pack_block(GsOut *p, const KtBlock *b, uint64_t from,
                        unsigned flags)
 {
-    gs_out_varint(p, flags | b->layer << 4);
+    gs_out_varint(p, flags | b->layer << B_LAYER_SHIFT);
     gs_out_step(p, from, b->va);
     kt_fields_pack(block_fields, b, NULL, p);
     if (flags & B_FREED) {
@@ -75,6 +77,7 @@ static void pack_block(GsOut *p, const KtBlock *b, uint64_t from,
 static unsigned flags_of(const KtBlock *b)
 {
     return (b->state == KT_BLOCK_FREED ? B_FREED : 0) |
+           (b->removed ? B_REMOVED : 0) |
            (b->rcu_queued ? B_QUEUED : 0) |
            (b->rcu_queued && (b->rcu_stack.v || b->rcu_us) ? B_RCU : 0);
 }
@@ -85,9 +88,10 @@ static unsigned unpack_block(GsBytes *u, KtBlock *b, uint64_t from,
     unsigned head = gs_bytes_upto(u, UINT8_MAX, "the kind of a block");
 
     *b = (KtBlock) {
-        .layer = head >> 4,
+        .layer = (head & B_LAYER) >> B_LAYER_SHIFT,
         .state = head & B_FREED ? KT_BLOCK_FREED : KT_BLOCK_ALLOCATED,
         .rcu_queued = head & B_QUEUED,
+        .removed = (head & B_FREED) && (head & B_REMOVED),
     };
     if (b->layer == KT_LAYER_NONE || b->layer >= KT_LAYER__COUNT) {
         gs_bytes_fail(u, "a block of an unknown layer");
@@ -156,6 +160,9 @@ static void set_block(KtModel *m, uint32_t index, const KtBlock *b,
         kt_blocks_set_freed(blocks, index, &(KtEvent) {
             .us = b->free_us, .cpu = b->free_cpu, .stack = b->free_stack,
             .hook = b->free_hook, .task = b->free_task });
+    }
+    if (b->removed) {
+        kt_blocks_set_removed(blocks, index);
     }
     kt_rec(blocks, index)->queued = b->rcu_queued;
     kt_rec(blocks, index)->old = !!(flags & B_OLD);

@@ -65,3 +65,13 @@ KtEvent naive_make_access(Naive *m, const uint8_t *p)
     ev.flags = p[6] >> 2;
     return ev;
 }
+
+KtEvent naive_make_removal(Naive *m, const uint8_t *p)
+{
+    KtEvent ev = naive_make_event(m, p);
+
+    ev.kind = KT_EV_FREE;
+    ev.family = KT_FAMILY_PAGES;
+    ev.flags = KT_EVF_REMOVED;
+    return ev;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events for a tracer and the naive model, each made of NAIVE_OP_BYTES bytes. */
+/* Events for a tracer and the naive model, of NAIVE_OP_BYTES bytes each. */
 #ifndef TEST_NAIVE_BYTES_H
 #define TEST_NAIVE_BYTES_H
 
@@ -14,5 +14,7 @@ uint64_t naive_make_va(const uint8_t *p);
 KtEvent naive_make_event(Naive *m, const uint8_t *p);
 /** naive_make_access() - return a KT_EV_ACCESS. */
 KtEvent naive_make_access(Naive *m, const uint8_t *p);
+/** naive_make_removal() - return a KT_EV_FREE with KT_EVF_REMOVED. */
+KtEvent naive_make_removal(Naive *m, const uint8_t *p);
 
 #endif /* TEST_NAIVE_BYTES_H */

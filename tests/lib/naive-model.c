@@ -75,7 +75,8 @@ static void add_history(Naive *m, const NaiveBlock *x)
         .alloc_stack = x->b.alloc_stack, .free_stack = x->b.free_stack,
         .alloc_task = x->b.alloc_task, .cache = x->b.cache,
         .state = x->b.state, .layer = x->b.layer,
-        .rcu_queued = x->b.rcu_queued, .past = true,
+        .rcu_queued = x->b.rcu_queued, .removed = x->b.removed,
+        .past = true,
     };
 
     if (x->b.rcu_queued) {
@@ -136,6 +137,7 @@ void naive_set_freed(Naive *m, NaiveBlock *x, const KtEvent *ev)
     x->b.free_task = ev->task;
     x->b.free_cpu = ev->cpu;
     x->b.free_hook = ev->hook;
+    x->b.removed = kt_event_removes(ev);
 }
 
 /* Split a block: the second one begins @len bytes after its start. */
@@ -157,10 +159,37 @@ static void split(Naive *m, unsigned i, uint64_t len)
     g_array_append_val(m->blocks, rest);
 }
 
+/* Return the first block in [@lo, @hi] that ended, by a removal if @ev is none,
+ * otherwise by a free. */
+static NaiveBlock *first_ended(const Naive *m, bool pages, uint64_t lo,
+                               uint64_t hi, const KtEvent *ev)
+{
+    NaiveBlock *best = NULL;
+
+    for (unsigned i = 0; i < m->blocks->len; i++) {
+        NaiveBlock *x = naive_nth(m, i);
+
+        if (x->pages == pages && x->b.va <= hi && naive_last(x) >= lo &&
+            x->b.state == KT_BLOCK_FREED &&
+            x->b.removed != kt_event_removes(ev) &&
+            (!best || x->b.va < best->b.va)) {
+            best = x;
+        }
+    }
+    return best;
+}
+
 bool naive_free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
                       const KtEvent *ev)
 {
+    NaiveBlock *gone;
     bool any = false;
+
+    while ((gone = first_ended(m, pages, lo, hi, ev))) {
+        add_history(m, gone);
+        g_array_remove_index(m->blocks, gone - naive_nth(m, 0));
+        any = true;
+    }
 
     /* the array grows meanwhile; its new entries are visited too */
     for (unsigned i = 0; i < m->blocks->len; i++) {

@@ -82,7 +82,8 @@ void naive_error(Naive *m, KtErrorKind kind, const KtEvent *ev,
                  const NaiveBlock *x);
 /** naive_set_freed() - end a block as @ev says. */
 void naive_set_freed(Naive *m, NaiveBlock *x, const KtEvent *ev);
-/** naive_free_range() - free the live blocks in [@lo, @hi]. Returns: true if
+/** naive_free_range() - end the live blocks in [@lo, @hi]; those that ended in
+ *  the other way, by a free or a removal, become past lives. Returns: true if
  *  there were any. */
 bool naive_free_range(Naive *m, bool pages, uint64_t lo, uint64_t hi,
                       const KtEvent *ev);

@@ -74,12 +74,17 @@ void naive_free_pages(Naive *m, const KtEvent *ev)
                  ev->flags & KT_EVF_AGAIN && x->b.free_stack.v == ev->stack.v &&
                  x->b.free_task.v == ev->task.v;
 
-    if (ev->flags & KT_EVF_UNREFERENCED) {
+    if (ev->flags & KT_EVF_REMOVED) {
+        for (unsigned i = 0; ev->size && i < 2; i++) {
+            naive_free_range(m, i == 0, ev->va, last, ev);
+        }
+    } else if (ev->flags & KT_EVF_UNREFERENCED) {
         refuse_pages(m, ev, x, last);
     } else if (free_objects(m, ev, last)) {
         naive_free_range(m, true, ev->va, last, ev);
     } else if (x && x->b.state == KT_BLOCK_FREED && x->b.va == ev->va &&
         naive_last(x) == last && !naive_in_doubt(m, x) && !again &&
+        !x->b.removed &&
         !(ev->flags & KT_EVF_FRESH)) {
         naive_error(m, KT_ERR_DOUBLE_FREE, ev, x);
         naive_free_range(m, true, ev->va, last, ev);

@@ -2,7 +2,7 @@
 /*
  * Compare a tracer with the naive model: see naive-run.h. Single-threaded.
  *
- * Eight bytes make an event, naive-bytes.c; a first byte from 0xf9 on makes a
+ * Eight bytes make an event, naive-bytes.c; a first byte from 0xf8 on makes a
  * special one.
  */
 #include "tests/lib/naive-run.h"
@@ -37,6 +37,7 @@ static void same_block(const KtBlock *a, const KtBlock *b)
     g_assert_cmpuint(a->state, ==, b->state);
     g_assert_cmpuint(a->layer, ==, b->layer);
     g_assert_cmpint(a->rcu_queued, ==, b->rcu_queued);
+    g_assert_cmpint(a->removed, ==, b->removed);
     g_assert_cmpint(a->past, ==, b->past);
 }
 
@@ -460,6 +461,9 @@ static bool special(Naive *m, const uint8_t *p)
         kt_tracer_set_enabled(m->t, true);
         naive_gap(m);
         m->events++;
+        return true;
+    case 0xf8:
+        push_event(m, naive_make_removal(m, p));
         return true;
     case 0xf9:
         push_event(m, naive_make_access(m, p));

@@ -48,7 +48,8 @@ static bool dump_block(const KtBlock *b, void *opaque)
     Dump *d = opaque;
 
     g_string_append_printf(d->s, "%c%s %lx %lx %lx %lu-%lu rcu %d %lu gfp %x "
-                           "hooks %d %d cpus %d %d layer %u", "AF"[b->state],
+                           "hooks %d %d cpus %d %d layer %u",
+                           b->removed ? 'R' : "AF"[b->state],
                            b->past ? " past" : "", (gulong)b->va,
                            (gulong)b->requested, (gulong)b->actual,
                            (gulong)b->alloc_us, (gulong)b->free_us,

@@ -90,6 +90,7 @@ static void check_kept(const KtBlock *in)
     g_assert_cmphex(out.rcu_stack.v, ==, in->rcu_queued ? in->rcu_stack.v : 0);
     g_assert_cmpint(out.rcu_queued, ==, in->rcu_queued);
     g_assert_cmpint(out.state, ==, in->state);
+    g_assert_cmpint(out.removed, ==, in->removed);
     g_assert_cmpint(out.layer, ==, in->layer);
     g_assert_cmpuint(find(h, 1).n, ==, 1);
     g_assert_cmpuint(find(h, 2).n, ==, 1);
@@ -102,6 +103,9 @@ TEST(test_fields, "/history/fields")
     check_kept(&b);
     b.rcu_queued = true;
     b.rcu_stack.v = 0xfedcba;
+    check_kept(&b);
+    b = full;
+    b.removed = true;
     check_kept(&b);
     b = full;
     b.state = KT_BLOCK_ALLOCATED;

@@ -39,6 +39,56 @@ static void expect_pages(FedTracer *w, uint64_t va, uint64_t start, unsigned n,
     g_assert_cmpuint(b.free_stack.v, ==, state == KT_BLOCK_FREED ? 2 : 0);
 }
 
+/* A balloon: its page ends when the host gets it, and is nobody's when it comes
+ * back. Neither is an error. */
+TRACER_TEST(removed_pages_end_and_come_back, "/model/pages/removed")
+{
+    KtBlock b;
+
+    alloc_pages(&w, VA, 1, 0);
+    free_pages(&w, VA, 1, KT_EVF_REMOVED);
+    expect_pages(&w, VA, VA, 1, KT_BLOCK_FREED);
+    g_assert_true(find(&w, VA, &b) && b.removed);
+    g_assert_cmpuint(stats(&w).live_bytes, ==, 0);
+    g_assert_cmpuint(counter(&w, KT_CNT_REMOVED_BLOCKS), ==, 1);
+    g_assert_cmpuint(counter(&w, KT_CNT_REMOVED_BYTES), ==, 4096);
+    free_pages(&w, VA, 1, 0);
+    g_assert_false(find(&w, VA, &b));
+    g_assert_cmpuint(stats(&w).history_rows, ==, 1);
+    g_assert_cmpuint(counter(&w, KT_CNT_FREE_PAGES_UNKNOWN), ==, 0);
+    alloc_pages(&w, VA, 1, 0);
+    g_assert_true(find(&w, VA, &b) && !b.removed);
+    expect(&w, "");
+}
+
+/* Memory is unplugged: everything in it ends, a block at its end in part. What
+ * was freed there before is a past life, so a later free is no second one. */
+TRACER_TEST(blocks_end_with_their_memory, "/model/pages/unplugged")
+{
+    KtBlock b;
+
+    alloc_pages(&w, VA, 2, 0);
+    alloc_pages(&w, VA + 0x2000, 1, 0);
+    free_pages(&w, VA + 0x2000, 1, 0);
+    alloc_pages(&w, VA + 0x3000, 4, 0);
+    push(&w, (KtEvent) {
+        .kind = KT_EV_ALLOC, .va = VA + 0x1000, .size = 64, .actual = 64,
+        .layer = KT_LAYER_KMALLOC, .stack = { 1 },
+    });
+    free_pages(&w, VA, 5, KT_EVF_REMOVED);
+    g_assert_false(find(&w, VA + 0x2000, &b));
+    g_assert_true(find(&w, VA + 0x1000, &b) && b.removed);
+    g_assert_cmpuint(stats(&w).live_blocks, ==, 1);
+    g_assert_cmpuint(stats(&w).live_bytes, ==, 2 * 4096);
+    g_assert_cmpuint(counter(&w, KT_CNT_REMOVED_BLOCKS), ==, 3);
+    free_pages(&w, VA, 5, KT_EVF_REMOVED);
+    g_assert_cmpuint(counter(&w, KT_CNT_REMOVED_BLOCKS), ==, 3);
+    free_pages(&w, VA + 0x2000, 1, 0);
+    free_pages(&w, VA, 8, KT_EVF_FRESH);
+    g_assert_cmpuint(stats(&w).live_blocks, ==, 0);
+    expect(&w, "");
+}
+
 /* split_page() and the split of a huge page: any part, in any order. */
 TRACER_TEST(pages_come_back_in_parts, "/model/pages/in-parts")
 {

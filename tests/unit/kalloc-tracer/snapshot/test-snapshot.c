@@ -101,6 +101,9 @@ static void push_any(KtTracer *t, GRand *r, uint64_t us)
     };
 
     ev.actual = g_rand_boolean(r) ? some_size(r) : 0;
+    if (ev.family == KT_FAMILY_PAGES && ev.us & 1) {
+        ev.flags = KT_EVF_REMOVED;
+    }
     kt_tracer_push(t, 0, &ev);
 }
 

@@ -148,10 +148,12 @@ KtRecordReturn kt_record_return_cache, kt_record_return_boot_cache,
     kt_record_return_name, kt_record_return_clone;
 KtRecordEnter kt_record_await_pages, kt_record_await_page_bulk,
     kt_record_enter_page_free, kt_record_enter_page_batch,
-    kt_record_enter_page_list, kt_record_enter_page_put;
+    kt_record_enter_page_list, kt_record_enter_page_put,
+    kt_record_enter_page_remove, kt_record_enter_page_managed;
 KtRecordReturn kt_record_return_pages, kt_record_return_page_bulk,
     kt_record_return_isolated, kt_record_return_folio,
-    kt_record_return_page_range;
+    kt_record_return_page_range, kt_record_return_page_offline,
+    kt_record_return_page_exchange;
 
 /* ---- faults -------------------------------------------------------------- */
 /*

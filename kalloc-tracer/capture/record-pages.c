@@ -356,3 +356,71 @@ void kt_record_return_pages(KtHookCall *m, const KtPendingCall *call,
                     asked_len(m, call), 0);
     }
 }
+
+/* ---- memory that is removed --------------------------------------------- */
+/*
+ * The guest has this memory no more, so blocks in it end, as what they are: not
+ * freed, but removed. Most are pages that their owner gave to the host:
+ *
+ *     free --ALLOC--> the balloon's --MANAGED--> removed --FREE--> free
+ *     free --CONTIG--> virtio-mem's --MANAGED--> removed
+ *     any --REMOVE (a memory block), OFFLINE (a page)--> removed
+ *
+ * Memory that comes back is freed, by the owner, or when it goes online again.
+ */
+
+/* @frames: how many pages from @va on */
+static void remove_pages(KtHookCall *m, KtHookId id, uint64_t va,
+                         uint64_t frames)
+{
+    uint64_t one = kt_struct_page_len(m->boot->pages, 0);
+
+    free_range(m, id, va, frames < KT_FRAMES_MAX ? frames * one : 0,
+               KT_EVF_REMOVED);
+}
+
+void kt_record_enter_page_remove(KtHookCall *m, const KtHookRow *hook,
+                                 KtHookId id)
+{
+    uint64_t start = kt_vcpu_arg(m->v, hook->ptr);
+    uint64_t end = kt_vcpu_arg(m->v, hook->size);
+
+    if (start < end) {
+        remove_pages(m, id, kt_struct_page_va_of(m->boot->pages, start),
+                     end - start);
+    }
+}
+
+/* When memory goes offline, the kernel counts all of it at its first page; that
+ * memory is removed by then. */
+void kt_record_enter_page_managed(KtHookCall *m, const KtHookRow *hook,
+                                  KtHookId id)
+{
+    uint64_t page = kt_vcpu_arg(m->v, hook->ptr);
+    int64_t more = kt_vcpu_arg(m->v, hook->count);
+
+    if (more < 0) {
+        remove_pages(m, id, kt_struct_page_va(m->boot->pages, page),
+                     -(uint64_t)more);
+    }
+}
+
+void kt_record_return_page_offline(KtHookCall *m, const KtPendingCall *call,
+                                   uint64_t result)
+{
+    if (!(result & UINT32_MAX)) {
+        remove_pages(m, call->hook,
+                     kt_struct_page_va_of(m->boot->pages, call->ptr), 1);
+    }
+}
+
+/* The balloon has another page now; that the guest manages as many pages as
+ * before is not counted again. */
+void kt_record_return_page_exchange(KtHookCall *m, const KtPendingCall *call,
+                                    uint64_t result)
+{
+    if (!(result & UINT32_MAX)) {
+        remove_pages(m, call->hook,
+                     kt_struct_page_va(m->boot->pages, call->ptr), 1);
+    }
+}

@@ -88,6 +88,11 @@ bool kt_record_find_return(KtHookCall *m)
     ROW(PAGE_FREE, kt_record_enter_page_free, NULL) \
     ROW(PAGE_FREE_BATCH, kt_record_enter_page_batch, NULL) \
     ROW(PAGE_FREE_LIST, kt_record_enter_page_list, NULL) \
+    ROW(PAGE_REMOVE, kt_record_enter_page_remove, NULL) \
+    ROW(PAGE_MANAGED, kt_record_enter_page_managed, NULL) \
+    ROW(PAGE_OFFLINE, kt_record_await_pages, kt_record_return_page_offline) \
+    ROW(PAGE_EXCHANGE, kt_record_await_pages, \
+        kt_record_return_page_exchange) \
     ROW(PAGE_OUTER, kt_record_enter_page_put, NULL) \
     ROW(PAGE_WRAPPER, NULL, NULL)
 

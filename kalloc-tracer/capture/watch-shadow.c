@@ -271,12 +271,13 @@ static void on_alloc(KtAccessWatch *w, KtHookCall *m)
 }
 
 /* Pages are freed (pages=on). Nothing is known of those that the kernel has
- * from the firmware, and of those that it may keep. */
+ * from the firmware, of those that it may keep, and of removed memory. */
 static void on_free_pages(KtAccessWatch *w, KtHookCall *m)
 {
     const KtEvent *ev = &m->ev;
 
-    if (ev->flags & (KT_EVF_FRESH | KT_EVF_UNREFERENCED | KT_EVF_UNSURE) ||
+    if (ev->flags & (KT_EVF_FRESH | KT_EVF_UNREFERENCED | KT_EVF_UNSURE |
+                     KT_EVF_REMOVED) ||
         !kt_access_filter_block(w->filter, KT_LAYER_PAGES, (KtCacheId) { 0 },
                                 (KtStackId) { 0 })) {
         kt_shadow_forget(w->shadow, ev->va, ev->size);

@@ -8,7 +8,6 @@
 #include "kalloc-tracer/kernel/struct-page.h"
 
 #define MAX_ORDER       20      /* larger than any MAX_PAGE_ORDER */
-#define MAX_PFN         (1ull << 40)
 #define UNKNOWN         KT_NO_MEMBER
 
 struct KtStructPages {
@@ -69,7 +68,7 @@ uint64_t kt_struct_page_va_of(const KtStructPages *p, uint64_t pfn)
 {
     uint64_t vmemmap, page_offset;
 
-    if (pfn >= MAX_PFN ||
+    if (pfn >= KT_FRAMES_MAX ||
         !kt_guest_direct_map(p->guest, &vmemmap, &page_offset)) {
         return 0;
     }

@@ -15,6 +15,9 @@
 /** KT_PAGES_MAX - most pages of one array or list; a walk stops there. */
 #define KT_PAGES_MAX 65536
 
+/** KT_FRAMES_MAX - there are fewer page frames in a guest. */
+#define KT_FRAMES_MAX (1ull << 40)
+
 typedef struct KtStructPages KtStructPages;
 
 /**

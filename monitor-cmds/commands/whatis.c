@@ -25,6 +25,13 @@ static void put_cache(const KtAddress *w, KtCacheId id, GString *out)
     }
 }
 
+/* What became of a block, in a word. */
+static const char *state_word(const KtBlock *b)
+{
+    return b->removed ? "removed" :
+           b->state == KT_BLOCK_FREED ? "freed" : "live";
+}
+
 static void put_block(const KtAddress *w, GString *out)
 {
     const KtBlock *b = &w->block;
@@ -32,13 +39,14 @@ static void put_block(const KtAddress *w, GString *out)
     g_string_append_printf(out,
                            "%s block %016" PRIx64 "-%016" PRIx64 " +%" PRIx64
                            " (%" PRIx64 "/%" PRIx64 ") %s",
-                           b->state == KT_BLOCK_FREED ? "freed" : "live", b->va,
+                           state_word(b), b->va,
                            b->va + b->requested - 1, w->va - b->va,
                            b->requested, b->actual, kt_layer_name(b->layer));
     put_cache(w, b->cache, out);
     g_string_append_printf(out, " alloc@%" PRIu64 "us", b->alloc_us);
     if (b->state == KT_BLOCK_FREED) {
-        g_string_append_printf(out, " free@%" PRIu64 "us", b->free_us);
+        g_string_append_printf(out, " %s@%" PRIu64 "us", b->removed ?
+                               "removed" : "free", b->free_us);
     }
 }
 
@@ -343,8 +351,7 @@ static bool from_percpu(const KtAddress *w, GString *out)
     g_string_append_printf(out, "percpu of CPU %u: ", p.cpu);
     if (p.in_block) {
         g_string_append_printf(
-            out, "%s block %016" PRIx64, p.block.state == KT_BLOCK_FREED ?
-            "freed" : "live", p.block.va);
+            out, "%s block %016" PRIx64, state_word(&p.block), p.block.va);
     } else {
         g_string_append(out, "variables");
     }

@@ -229,8 +229,12 @@ static void put_alloc(Writer *w, const KtEvent *ev)
 
 static void put_free(Writer *w, const KtEvent *ev)
 {
-    const Live *b = find_block(w, ev->va, 1);
+    const bool removes = kt_event_removes(ev);
+    const Live *b = find_block(w, ev->va, removes ? ev->size : 1);
 
+    for (; removes && b; b = find_block(w, ev->va, ev->size)) {
+        end_block(w, b);
+    }
     if (b && (b->va == ev->va || (ev->flags & KT_EVF_INSIDE))) {
         end_block(w, b);
     }

@@ -8,6 +8,9 @@
 #define MAX_NAMED (MC_TIMELINE_COUNTERS - 2)
 #define OTHER     "(other)"
 
+/* Bytes of the smallest page. */
+#define PAGE 4096
+
 /**
  * struct Counter - a counter that is followed; number 0 is of everything
  * @name: (borrowed from @names of McLiveBytes) NULL: of everything
@@ -338,12 +341,34 @@ static void follow_alloc(McLiveBytes *l, const KtEvent *ev, uint64_t us)
     change(l, b.account, b.len, us);
 }
 
+/* Memory is removed: drop the blocks that begin in it. */
+static void drop_range(McLiveBytes *l, uint64_t va, uint64_t len, uint64_t us)
+{
+    g_autoptr(GArray) gone = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    GHashTableIter i;
+    gpointer key;
+
+    g_hash_table_iter_init(&i, l->block);
+    while (g_hash_table_iter_next(&i, &key, NULL)) {
+        if (*(uint64_t *)key - va < len) {
+            g_array_append_vals(gone, key, 1);
+        }
+    }
+    for (guint k = 0; k < gone->len; k++) {
+        drop_block(l, g_array_index(gone, uint64_t, k), us);
+    }
+}
+
 /* Pages can be freed in parts, from the first one on. */
 static void follow_free(McLiveBytes *l, const KtEvent *ev, uint64_t us)
 {
     const Block *found = g_hash_table_lookup(l->block, &ev->va);
     Block rest;
 
+    if (kt_event_removes(ev) && ev->size > PAGE) {
+        drop_range(l, ev->va, ev->size, us);
+        return;
+    }
     if (!found || (ev->family == KT_FAMILY_PAGES &&
                    (ev->flags & KT_EVF_UNREFERENCED))) {
         return;

@@ -81,6 +81,19 @@ MC_WHEN(is_freed)
     return b && (b->past || b->state == KT_BLOCK_FREED);
 }
 
+MC_WHEN(is_removed)
+{
+    const KtBlock *b = block_of(row);
+
+    return b && b->removed;
+}
+
+MC_GETTER(ended)
+{
+    v->s = "removed";
+    return true;
+}
+
 const McColumn mc_margin_columns[] = {
     MC_GET("offset", get_offset, MARGIN, "",
            "offset in the block of the address that was asked for",
@@ -116,7 +129,11 @@ const McColumn mc_margin_columns[] = {
     B("free", free_stack, STACK, " free[%]", "stack of the free, leaf first", \
       .when = is_freed), \
     B("free_us", free_us, NUMBER, "@%us", "guest microsecond of the free", \
-      .flags = MC_ZERO, .when = is_freed)
+      .flags = MC_ZERO, .when = is_freed), \
+    MC_GET("ended", get_ended, WORD, " ended=%", \
+           "removed: not freed, the guest has its memory no more " \
+           "(hot-unplug, a balloon, a page that went offline); free, free_us " \
+           "and free_* are of that", .when = is_removed)
 
 const McColumn mc_block_columns[] = { HEAD_COLUMNS, STACK_COLUMNS, MC_END };
 const McColumn mc_block_head_columns[] = { HEAD_COLUMNS, MC_END };

@@ -26,6 +26,14 @@ static const char *kind_name(unsigned kind)
     return kind < G_N_ELEMENTS(names) && names[kind] ? names[kind] : "?";
 }
 
+MC_GETTER(kind)
+{
+    const KtEvent *ev = event_of(row);
+
+    v->s = kt_event_removes(ev) ? "remove" : kind_name(ev->kind);
+    return true;
+}
+
 static const char *family_name(unsigned family)
 {
     static const char *const names[] = {
@@ -92,9 +100,9 @@ MC_WHEN(has_stack)
 static const McColumn event_columns[] = {
     E("seq", seq, NUMBER, NULL, "number of the event"),
     MC_GET("us", get_us, NUMBER, "%12us ", "time"),
-    E("kind", kind, WORD, "%-6 ",
-      "alloc, free, resize, rcu, destroy, access, or gap, which has no "
-      "further keys", .name = kind_name),
+    MC_GET("kind", get_kind, WORD, "%-6 ",
+           "alloc, free, remove (of memory, with the blocks in it), resize, "
+           "rcu, destroy, access, or gap, which has no further keys"),
     E("va", va, ADDRESS, "%", "address", NO_GAP),
     E("size", size, BYTES, " (%5", "requested bytes", NO_GAP),
     E("actual", actual, BYTES, "/%5)",

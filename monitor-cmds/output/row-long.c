@@ -33,11 +33,14 @@ typedef struct Deed {
     const char *key[COLUMNS];
 } Deed;
 
+/* Place of the free in the table. */
+#define FREED 2
+
 static const Deed deeds[] = {
     { "allocated", { "alloc", "alloc_us", "pid", "comm", "cpu", "hook" } },
     { "queued by kfree_rcu", { "rcu", "rcu_us" } },
-    { "freed", { "free", "free_us", "free_pid", "free_comm", "free_cpu",
-                 "free_hook" } },
+    [FREED] = { "freed", { "free", "free_us", "free_pid", "free_comm",
+                           "free_cpu", "free_hook" } },
     { NULL, { "error_stack", "error_us", "error_pid", "error_comm",
               "error_cpu", "error_hook" } },
     { "neighbour allocated", { "neighbour_alloc", "neighbour_us",
@@ -52,11 +55,13 @@ static const Deed deeds[] = {
  *                     for all rows of it
  * @deed: the columns of each deed, NULL if there is none
  * @kind: (nullable) the kind of an error
+ * @ended: (nullable) how a block ended, if it was not freed
  * @other: (McColumn) the other columns, in their order
  */
 struct McLongPlan {
     const McObject *object;
     const McColumn *deed[G_N_ELEMENTS(deeds)][COLUMNS], *kind;
+    const McColumn *ended;
     GPtrArray *other;
 };
 
@@ -82,6 +87,10 @@ static void plan_column(McLongPlan *p, const McColumn *c)
     }
     if (!strcmp(c->key, "error")) {
         p->kind = p->kind ? p->kind : c;
+    }
+    if (!strcmp(c->key, "ended")) {
+        p->ended = p->ended ? p->ended : c;
+        other = false;
     }
     if (other) {
         g_ptr_array_add(p->other, (gpointer)c);
@@ -199,6 +208,9 @@ static void print_deed(const Long *l, unsigned i)
 
     if (!known || (!word && !get(l, l->plan->kind, &kind))) {
         return;
+    }
+    if (i == FREED && get(l, l->plan->ended, &kind)) {
+        word = kind.s;
     }
     g_string_append_printf(l->o->line, DETAIL "%s", word ? word : kind.s);
     put_time(l, c[US]);

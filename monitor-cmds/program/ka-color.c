@@ -86,7 +86,7 @@ static const char *state_color(char state)
 static void put_detail(GString *to, const char *text)
 {
     static const char *const deeds[] = {
-        "allocated", "queued", "freed", "neighbour", NULL,
+        "allocated", "queued", "freed", "removed", "neighbour", NULL,
     };
     size_t len = strcspn(text, " ");
     g_autofree char *word = g_strndup(text, len);

@@ -35,7 +35,11 @@ static unsigned when_of(McReport *r, JsonObject *o, const PartKeys *k)
     const char *hook = ka_json_text(o, k->hook);
     int64_t n;
 
-    g_string_append(s, k->word ? k->word : kind ? kind : "error");
+    if (k == &part_keys[MC_CARD_FREE] && ka_json_text(o, "ended")) {
+        g_string_append(s, ka_json_text(o, "ended"));
+    } else {
+        g_string_append(s, k->word ? k->word : kind ? kind : "error");
+    }
     if (ka_json_number(o, k->us, &n)) {
         g_string_append_printf(s, " at %" PRId64 "us", n);
     }

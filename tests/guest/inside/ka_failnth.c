@@ -5,10 +5,10 @@
  *   ka-failnth CALL
  *
  * Runs inside the guest, on a kernel with FAULT_INJECTION. The call is made
- * some times; then once while the process is named "kn-CALL" and nothing fails,
- * so that all its points can be counted; then some times for each N from 1 on,
- * with N in /proc/self/fail-nth: a cache that needs a new slab has more points
- * than it has at other times. Prints a line each time:
+ * some times; then once while nothing fails, so that all its points can be
+ * counted; then some times for each N from 1 on, with N in /proc/self/fail-nth:
+ * a cache that needs a new slab has more points than it has at other times.
+ * During a call the process is named "kn-CALL.N". Prints a line each time:
  *
  *   CALL N LEFT ERRNO
  *
@@ -143,15 +143,16 @@ static int left(void)
 }
 
 /* Make the call; the kernel fails its allocation @n. Return LEFT, or -1. */
-static int make(const Call *c, int n, const char *name)
+static int make(const Call *c, int n)
 {
-    char line[96];
+    char line[96], name[16];
     long result;
     int err, rest, len;
 
     if (!say(c, n) || !set_nth(n ? n : MANY)) {
         return -1;
     }
+    snprintf(name, sizeof(name), "kn-%s.%d", c->name, n);
     prctl(PR_SET_NAME, name);
     result = c->make();
     err = result < 0 ? errno : 0;
@@ -167,7 +168,6 @@ static int make(const Call *c, int n, const char *name)
 
 static int run(const Call *c)
 {
-    char name[16];
     int rest = 0;
 
     for (int i = 0; i < WARM; i++) {
@@ -178,13 +178,12 @@ static int run(const Call *c)
         }
         c->undo(result);
     }
-    snprintf(name, sizeof(name), "kn-%s", c->name);
-    rest = make(c, 0, name);
+    rest = make(c, 0);
     for (int n = 1, over = 0; rest >= 0 && over < OVER; n++) {
         bool all = true;
 
         for (int i = 0; i < TIMES && rest >= 0; i++) {
-            rest = make(c, n, "ka-failnth");
+            rest = make(c, n);
             all = all && rest > 0;
         }
         over += all;

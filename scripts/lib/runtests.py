@@ -73,6 +73,7 @@ guest         test_nothing_set          30  full
 guest         test_pages                30  full
 guest         test_panic                30  full
 guest         test_regs                 30  full
+guest         test_removed              90  full
 guest         test_rules                30  full
 guest         test_script               30  full
 guest         test_scripts              30  full
@@ -90,6 +91,7 @@ access        test_access_silence       120 full     k:6.18/long k:7.3/long
 access        test_access_verify        120 full
 access        test_access_watch         120 full     k:arm64-6.12/long
               k:riscv64-6.12/long
+access        test_former                15 full
 access        test_quarantine           120 full
 farm          test_farm                 120 default  farm
 farm          test_farm_boots           120 long     farm
@@ -183,6 +185,7 @@ arches        test_interrupts@arm64-6.12       60 full
 arches        test_module_leaks@arm64-6.12     60 full
 arches        test_whatis@arm64-6.12           60 full
 arches        test_coherent@arm64-6.12         60 full
+arches        test_removed@arm64-6.12          150 long
 arches        test_from_file@arm64-6.12        60 full
 arches        test_accounts@arm64-6.12         60 long
 arches        test_faults@arm64-6.12           60 long

@@ -190,6 +190,24 @@ def check_dead_stacks(guest):
     return kept, freed
 
 
+def check_names(guest):
+    """Names that do not exist, one as long as it can be, are the names of
+    their dentries. Such dentries stay in kernfs; in tmpfs they end at once."""
+    names = [f'ka-none-{i}' for i in range(40)] + ['ka-none-' + 'x' * 247]
+    words = ' '.join(names[:40])
+    guest.shell(f'for n in {words}; do stat /sys/$n; done 2>/dev/null; '
+                f'x=ka-none-; for i in $(seq 247); do x=${{x}}x; done; '
+                'stat /sys/$x 2>/dev/null')
+    rows = [r for r in guest.rows('ka 0-ffffffffffffffff --cache dentry -n 0')
+            if r.get('state') == 'A']
+    rows.sort(key=lambda r: r['alloc_us'])
+    found = [whatis(guest, r['va'].removeprefix('0x')).get('name', '')
+             for r in rows[-60:]]
+    missing = [n for n in names if not any(n[:200] in t for t in found)]
+    assert not missing, (missing[:3], found[-3:])
+    return len(names)
+
+
 def check_percpu(guest):
     """Check the first CPU's copy of a percpu variable; QEMU reads the base
     address of the CPU's copies."""
@@ -241,6 +259,8 @@ def run(tap, kernel, share):
             tap.note(f'{kernel}: of {", ".join(sorted(kinds))}')
         with tap.test(f'{kernel}: a block of a device'):
             check_devres(g)
+        with tap.test(f'{kernel}: names that do not exist, as text'):
+            tap.note(f'{kernel}: {check_names(g)} names')
         with tap.test(f'{kernel}: stacks of tasks that ended'):
             kept, freed = check_dead_stacks(g)
             tap.note(f'{kernel}: {kept} kept, {freed} freed')

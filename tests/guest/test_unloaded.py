@@ -49,10 +49,11 @@ def rows(text):
 
 
 def planted(guest, pattern=r'ka_lost: ([\w-]+)=([0-9a-f]{16})'):
-    """Parse the console. A program that read the kernel's log would get pages
-    that were a stack before, with old addresses in them."""
-    return {int(va, 16): kind for kind, va in re.findall(pattern,
-                                                         guest.console)}
+    """Parse the console, whose last lines may arrive late. A program that
+    read the kernel's log would get pages that were a stack before, with old
+    addresses in them."""
+    return {int(va, 16): kind for kind, va in
+            re.findall(pattern, guest.settled_console())}
 
 
 def note_broken_lines(tap, guest):

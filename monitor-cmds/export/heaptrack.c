@@ -213,29 +213,33 @@ static void put_time(Writer *w, uint64_t us)
     }
 }
 
+static void end_range(Writer *w, uint64_t va, uint64_t len)
+{
+    const Live *b;
+
+    while ((b = find_block(w, va, len))) {
+        end_block(w, b);
+    }
+}
+
 static void put_alloc(Writer *w, const KtEvent *ev)
 {
     const uint64_t len = MAX(ev->actual, ev->size);
-    const Live *b = find_block(w, ev->va, MAX(len, 1));
 
-    if (b && (ev->flags & KT_EVF_IF_NEW)) {
+    if ((ev->flags & KT_EVF_IF_NEW) && find_block(w, ev->va, MAX(len, 1))) {
         return;
     }
-    for (; b; b = find_block(w, ev->va, MAX(len, 1))) {
-        end_block(w, b);
-    }
+    end_range(w, ev->va, MAX(len, 1));
     begin_block(w, ev->va, len, ev->stack);
 }
 
 static void put_free(Writer *w, const KtEvent *ev)
 {
-    const bool removes = kt_event_removes(ev);
-    const Live *b = find_block(w, ev->va, removes ? ev->size : 1);
+    const Live *b = find_block(w, ev->va, 1);
 
-    for (; removes && b; b = find_block(w, ev->va, ev->size)) {
-        end_block(w, b);
-    }
-    if (b && (b->va == ev->va || (ev->flags & KT_EVF_INSIDE))) {
+    if (kt_event_removes(ev)) {
+        end_range(w, ev->va, ev->size);
+    } else if (b && (b->va == ev->va || (ev->flags & KT_EVF_INSIDE))) {
         end_block(w, b);
     }
 }

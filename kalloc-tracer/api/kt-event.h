@@ -111,9 +111,9 @@ typedef enum KtEventFlag {
      *  with KT_EVF_UNMAP. It frees a live slab object or pages of kmalloc(),
      *  or, by vunmap(), an area of vmalloc(). */
     KT_EVF_INSIDE = 1 << 7,
-    /** FREE of pages: the guest has this memory no more: hot-unplug, a balloon,
-     *  an offlined page. Blocks in it end, which is no error, and a later free
-     *  of it gives it back. */
+    /** FREE of pages: the guest loses this memory, by hot-unplug, a balloon or
+     *  an offlined page. The blocks in it end, which is no error. A later FREE
+     *  of the memory says that the guest has it again. */
     KT_EVF_REMOVED = 1 << 7,
     /** ACCESS: the memory is written, not read. */
     KT_EVF_WRITE = 1 << 0,

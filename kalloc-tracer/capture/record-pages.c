@@ -359,8 +359,8 @@ void kt_record_return_pages(KtHookCall *m, const KtPendingCall *call,
 
 /* ---- memory that is removed --------------------------------------------- */
 /*
- * The guest has this memory no more, so blocks in it end, as what they are: not
- * freed, but removed. Most are pages that their owner gave to the host:
+ * The guest loses memory. The blocks in it end; they are removed, not freed.
+ * Most are pages that their owner gave to the host:
  *
  *     free --ALLOC--> the balloon's --MANAGED--> removed --FREE--> free
  *     free --CONTIG--> virtio-mem's --MANAGED--> removed
@@ -391,8 +391,8 @@ void kt_record_enter_page_remove(KtHookCall *m, const KtHookRow *hook,
     }
 }
 
-/* When memory goes offline, the kernel counts all of it at its first page; that
- * memory is removed by then. */
+/* When a memory block goes offline, the kernel calls this with its first page
+ * and the number of all its pages. PAGE_REMOVE has removed these already. */
 void kt_record_enter_page_managed(KtHookCall *m, const KtHookRow *hook,
                                   KtHookId id)
 {
@@ -414,8 +414,8 @@ void kt_record_return_page_offline(KtHookCall *m, const KtPendingCall *call,
     }
 }
 
-/* The balloon has another page now; that the guest manages as many pages as
- * before is not counted again. */
+/* The balloon gave the host another page in exchange. The number of managed
+ * pages stays the same, so there is no call for PAGE_MANAGED. */
 void kt_record_return_page_exchange(KtHookCall *m, const KtPendingCall *call,
                                     uint64_t result)
 {

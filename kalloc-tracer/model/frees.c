@@ -71,9 +71,10 @@ static void free_part(KtModel *m, KtMap *map, uint32_t index, uint64_t va,
     }
 }
 
-/* Return true if @ev makes a freed block a past life. Removed memory that is
- * given back has no block. In memory that is removed, a block that was freed
- * before must not make a later free look like a second one. */
+/* Return true if @ev makes an ended block a past life. If @ev frees pages of a
+ * removed block, the guest has that memory again. If @ev removes memory, the
+ * memory is freed when it comes back: a block that was freed there before must
+ * not make this look like a second free. */
 static bool ends_freed(const KtModel *m, uint32_t index, const KtEvent *ev)
 {
     return kt_event_removes(ev) != kt_blocks_removed(&m->blocks, index);
@@ -411,8 +412,9 @@ static bool free_objects(KtModel *m, const KtEvent *ev, uint64_t last)
     return reported;
 }
 
-/* The guest has this memory no more. Nobody frees what is in it; if another
- * allocator's block is live there, its free was missed. */
+/* The guest no longer has this memory, so all blocks in it end. The kernel had
+ * freed the objects in its slabs before: a live one is there only if its free
+ * was not recorded. */
 static void remove_memory(KtModel *m, const KtEvent *ev)
 {
     uint64_t last = kt_model_last_of(ev->va, ev->size);

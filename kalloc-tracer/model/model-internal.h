@@ -69,9 +69,9 @@ void kt_model_not_kept(KtModel *m);
  *  life. @e: its entry */
 void kt_model_retire_freed(KtModel *m, KtMap *map, KtMapEntry e);
 
-/** kt_model_free_range() - End everything that is live in [@va, @last], as @ev
- *  says; blocks whose memory was removed, or is now, become past lives. Return
- *  true if there was something. */
+/** kt_model_free_range() - End all live blocks in [@va, @last]; @ev frees or
+ *  removes them. A freed block becomes a past life if @ev removes its memory, a
+ *  removed one if @ev frees it. Return true if there was such a block. */
 bool kt_model_free_range(KtModel *m, KtMap *map, uint64_t va, uint64_t last,
                          const KtEvent *ev);
 

@@ -131,9 +131,10 @@ const McColumn mc_margin_columns[] = {
     B("free_us", free_us, NUMBER, "@%us", "guest microsecond of the free", \
       .flags = MC_ZERO, .when = is_freed), \
     MC_GET("ended", get_ended, WORD, " ended=%", \
-           "removed: not freed, the guest has its memory no more " \
+           "removed: the block was not freed, the guest lost its memory " \
            "(hot-unplug, a balloon, a page that went offline); free, free_us " \
-           "and free_* are of that", .when = is_removed)
+           "and the keys free_* say who took it, and when", \
+           .when = is_removed)
 
 const McColumn mc_block_columns[] = { HEAD_COLUMNS, STACK_COLUMNS, MC_END };
 const McColumn mc_block_head_columns[] = { HEAD_COLUMNS, MC_END };

@@ -101,8 +101,9 @@ static const McColumn event_columns[] = {
     E("seq", seq, NUMBER, NULL, "number of the event"),
     MC_GET("us", get_us, NUMBER, "%12us ", "time"),
     MC_GET("kind", get_kind, WORD, "%-6 ",
-           "alloc, free, remove (of memory, with the blocks in it), resize, "
-           "rcu, destroy, access, or gap, which has no further keys"),
+           "alloc, free, remove (the guest lost this memory, and the blocks "
+           "in it ended), resize, rcu, destroy, access, or gap, which has no "
+           "further keys"),
     E("va", va, ADDRESS, "%", "address", NO_GAP),
     E("size", size, BYTES, " (%5", "requested bytes", NO_GAP),
     E("actual", actual, BYTES, "/%5)",

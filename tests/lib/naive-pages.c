@@ -2,8 +2,8 @@
 /* The naive model: frees of pages. */
 #include "tests/lib/naive-model.h"
 
-/* Are the pages freed in another size than they were allocated, and certainly
- * no piece of what was split? 0x40000 is __GFP_COMP. */
+/* Return true if a block of pages is freed in another size than it was
+ * allocated in, although nobody split it. 0x40000 is __GFP_COMP. */
 static bool is_wrong_order(const NaiveBlock *x, const KtEvent *ev,
                            uint64_t last)
 {
@@ -35,8 +35,8 @@ static void refuse_pages(Naive *m, const KtEvent *ev, NaiveBlock *x,
     }
 }
 
-/* Are there objects of other allocators in the pages? Large blocks are free,
- * then. Of the blocks there only the first eight are examined. */
+/* Return true if there are live objects of other allocators in the pages. Large
+ * blocks among them are freed. Only the first eight blocks are examined. */
 static bool free_objects(Naive *m, const KtEvent *ev, uint64_t last)
 {
     uint64_t va = ev->va;
